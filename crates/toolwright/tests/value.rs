@@ -1,6 +1,14 @@
 //! Everything the value module promises, as one binary.
 
-#[path = "value/parsing.rs"]
-mod parsing;
+#[path = "value/against_serde_json.rs"]
+mod against_serde_json;
 #[path = "value/numbers.rs"]
 mod numbers;
+#[path = "value/parsing.rs"]
+mod parsing;
+#[path = "value/rust_data.rs"]
+mod rust_data;
+#[path = "value/schemas.rs"]
+mod schemas;
+#[path = "value/sharing.rs"]
+mod sharing;

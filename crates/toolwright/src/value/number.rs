@@ -114,6 +114,14 @@ impl Number {
         }
     }
 
+    /// The number as a `u128` when it is a whole number in range, however it is written.
+    pub fn as_u128(&self) -> Option<u128> {
+        match self.as_i128() {
+            Some(integer) => u128::try_from(integer).ok(),
+            None => self.to_integer()?.text().parse().ok(),
+        }
+    }
+
     /// The nearest float; `None` when that would be infinite (`1e400`).
     pub fn as_f64(&self) -> Option<f64> {
         match &self.0 {
