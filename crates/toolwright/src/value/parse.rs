@@ -206,7 +206,8 @@ impl Parser<'_> {
         let value = match self.cursor.peek() {
             Some(b'"') => {
                 self.cursor.bump();
-                Value::String(self.cursor.string()?.into())
+                let text = self.cursor.string()?;
+                Value::String(self.shapes.text(text.0))
             }
             Some(b'{') => return self.open_object(),
             Some(b'[') => return self.open_array(),
@@ -348,15 +349,6 @@ impl Parser<'_> {
                 (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at())
             }
             _ => self.expected(|found| ParseErrorKind::ExpectedValue { found }),
-        }
-    }
-}
-
-impl From<scan::Scanned<'_>> for Text {
-    fn from(scanned: scan::Scanned<'_>) -> Text {
-        match scanned.0 {
-            Cow::Borrowed(text) => Text::from(text),
-            Cow::Owned(text) => Text::from(text),
         }
     }
 }

@@ -61,8 +61,10 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// Whether a block has no special byte; without an early exit, so that it compiles to vector instructions.
 fn is_plain(block: &[u8; 32]) -> bool {
-    let special = block.iter().fold(false, |special, byte| special | (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\'));
-    !special
+    let special = block.iter().fold(0_u8, |special, byte| {
+        special | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
+    });
+    special == 0
 }
 
 /// A string's content, borrowed from the text when it has no escapes.

@@ -3,12 +3,16 @@
 //! Every place of a document (`.items[].owner`) remembers the last key list it had. As long as an object's keys follow
 //! that list, nothing is allocated for them.
 
+use std::borrow::Cow;
+
 use super::super::object::Object;
 use super::super::shape::{Distinct, Key, Shape, Tag, distinct};
 use super::super::{Text, Value};
 
 const SHAPE_SLOTS: usize = 64;
 const KEY_SLOTS: usize = 256;
+/// Up to this length a tag is the whole text, so looking for it is one comparison.
+const SHARED_TEXT_BYTES_MAX: usize = 7;
 /// Shorter texts are not worth the tables.
 const SHORT_TEXT_BYTES_MAX: usize = 256;
 
@@ -104,6 +108,17 @@ impl Shapes {
         match slot {
             Some(key) if key.is(tag, text) => key.clone(),
             _ => slot.insert(Key { tag, text: Text::from(text) }).clone(),
+        }
+    }
+
+    /// A string's text; short ones, of which documents repeat many, are shared with an earlier one if there is one.
+    pub(super) fn text(&mut self, text: Cow<'_, str>) -> Text {
+        if self.slots > 0 && text.len() <= SHARED_TEXT_BYTES_MAX && !text.is_empty() {
+            return self.intern(Tag::of(&text), &text).text;
+        }
+        match text {
+            Cow::Borrowed(text) => Text::from(text),
+            Cow::Owned(text) => Text::from(text),
         }
     }
 
