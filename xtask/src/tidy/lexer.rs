@@ -30,13 +30,21 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
                 while let Some(next) = chars.next_if(|next| is_word(*next)) {
                     word.push(next);
                 }
-                if matches!(word.as_str(), "r" | "br" | "cr") && matches!(chars.peek(), Some('"' | '#')) {
+                if matches!(word.as_str(), "r" | "br" | "cr")
+                    && matches!(chars.peek(), Some('"' | '#'))
+                {
                     line += skip_raw(&mut chars);
                 } else {
-                    tokens.push(Token { text: word, line: start });
+                    tokens.push(Token {
+                        text: word,
+                        line: start,
+                    });
                 }
             }
-            _ => tokens.push(Token { text: char.to_string(), line: start }),
+            _ => tokens.push(Token {
+                text: char.to_string(),
+                line: start,
+            }),
         }
     }
     tokens
@@ -117,9 +125,8 @@ fn skip_char_or_lifetime(chars: &mut Peekable<Chars<'_>>) {
             while chars.next().is_some_and(|char| char != '\'') {}
         }
         Some(first) => {
-            if chars.next_if_eq(&'\'').is_none() && is_word(first) {
-                while chars.next_if(|char| is_word(*char)).is_some() {}
-            }
+            let lifetime = chars.next_if_eq(&'\'').is_none() && is_word(first);
+            while lifetime && chars.next_if(|char| is_word(*char)).is_some() {}
         }
         None => {}
     }
@@ -135,7 +142,8 @@ mod tests {
 
     #[test]
     fn comments_and_text_are_no_code() {
-        let source = "a /* x { /* y */ } */ b // todo!\nc \"d { \\\" e\" f r#\"g \" h\"# i b\"j\" k";
+        let source =
+            "a /* x { /* y */ } */ b // todo!\nc \"d { \\\" e\" f r#\"g \" h\"# i b\"j\" k";
         assert_eq!(words(source), ["a", "b", "c", "f", "i", "b", "k"]);
         assert_eq!(words("r#type x"), ["type", "x"]);
     }
@@ -143,14 +151,21 @@ mod tests {
     #[test]
     fn characters_and_lifetimes_are_no_code() {
         assert_eq!(words("'{' 'a' '\\'' '\\\\' '\\u{7b}' x"), ["x"]);
-        assert_eq!(words("<'a, 'static> 'x: loop"), ["<", ",", ">", ":", "loop"]);
+        assert_eq!(
+            words("<'a, 'static> 'x: loop"),
+            ["<", ",", ">", ":", "loop"]
+        );
     }
 
     #[test]
     fn lines_are_counted_through_text_and_comments() {
         let source = "\"a\nb\\\nc\" x /* \n\n */ y // z\nz r\"\n\" w";
-        let lines: Vec<(String, usize)> = tokens(source).into_iter().map(|token| (token.text, token.line)).collect();
-        let expected = [("x", 3), ("y", 5), ("z", 6), ("w", 7)].map(|(text, line)| (text.to_owned(), line));
+        let lines: Vec<(String, usize)> = tokens(source)
+            .into_iter()
+            .map(|token| (token.text, token.line))
+            .collect();
+        let expected =
+            [("x", 3), ("y", 5), ("z", 6), ("w", 7)].map(|(text, line)| (text.to_owned(), line));
         assert_eq!(lines, expected);
     }
 }

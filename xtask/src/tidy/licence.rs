@@ -9,7 +9,10 @@ use super::graph::{list, text};
 pub(super) fn problems(metadata: &Value, deny: &str) -> Result<Vec<Problem>, String> {
     let allowed = allowed(deny);
     if allowed.is_empty() {
-        return Err("`deny.toml` allows no licence at all; is its `[licenses]` section still there?".to_owned());
+        return Err(
+            "`deny.toml` allows no licence at all; is its `[licenses]` section still there?"
+                .to_owned(),
+        );
     }
     let packages = list(metadata, "packages");
     let mut problems = Vec::new();
@@ -19,10 +22,16 @@ pub(super) fn problems(metadata: &Value, deny: &str) -> Result<Vec<Problem>, Str
         let licence = text(package, "license");
         if !permits(licence, &allowed) {
             let help = "use another crate, or add the licence to deny.toml after reading it";
-            problems.push(Problem::new(place.clone(), format!("its licence `{licence}` is not on the list"), help));
+            problems.push(Problem::new(
+                place.clone(),
+                format!("its licence `{licence}` is not on the list"),
+                help,
+            ));
         }
         let source = text(package, "source");
-        if !source.is_empty() && (!source.starts_with("registry+") || *registry.get_or_insert(source) != source) {
+        if !source.is_empty()
+            && (!source.starts_with("registry+") || *registry.get_or_insert(source) != source)
+        {
             let help = "every dependency comes from the one public registry";
             problems.push(Problem::new(place, format!("comes from `{source}`"), help));
         }
@@ -33,13 +42,20 @@ pub(super) fn problems(metadata: &Value, deny: &str) -> Result<Vec<Problem>, Str
 /// The `allow` list of the `[licenses]` section.
 fn allowed(deny: &str) -> Vec<&str> {
     let section = deny.split("\n[licenses]\n").nth(1).unwrap_or_default();
-    let list = section.split("allow = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    let list = section
+        .split("allow = [")
+        .nth(1)
+        .and_then(|rest| rest.split(']').next())
+        .unwrap_or_default();
     list.split('"').skip(1).step_by(2).collect()
 }
 
 /// Whether an SPDX expression can be met with the allowed licences alone.
 fn permits(expression: &str, allowed: &[&str]) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let spaced = expression
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .replace('/', " OR ");
     let mut words = spaced.split_whitespace().peekable();
     let verdict = either(&mut words, allowed);
     verdict && words.peek().is_none()
@@ -68,7 +84,9 @@ fn one(words: &mut Words<'_>, allowed: &[&str]) -> bool {
         let verdict = either(words, allowed);
         return words.next_if_eq(&")").is_some() && verdict;
     }
-    let Some(licence) = words.next() else { return false };
+    let Some(licence) = words.next() else {
+        return false;
+    };
     if words.next_if_eq(&"WITH").is_some() {
         let exception = words.next().unwrap_or_default();
         return allowed.contains(&format!("{licence} WITH {exception}").as_str());
@@ -87,11 +105,28 @@ mod tests {
     #[test]
     fn expressions_are_judged_as_written() {
         let allowed = allowed(DENY);
-        assert_eq!(allowed, ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"]);
-        for good in ["MIT", "GPL-3.0 OR MIT", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0 WITH LLVM-exception"] {
+        assert_eq!(
+            allowed,
+            ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"]
+        );
+        for good in [
+            "MIT",
+            "GPL-3.0 OR MIT",
+            "MIT/Apache-2.0",
+            "(MIT OR Apache-2.0) AND Unicode-3.0",
+            "Apache-2.0 WITH LLVM-exception",
+        ] {
             assert!(permits(good, &allowed), "{good}");
         }
-        for bad in ["", "Apache-2.0", "MIT AND GPL-3.0", "MIT AND", "(MIT", "MIT )", "MIT WITH LLVM-exception"] {
+        for bad in [
+            "",
+            "Apache-2.0",
+            "MIT AND GPL-3.0",
+            "MIT AND",
+            "(MIT",
+            "MIT )",
+            "MIT WITH LLVM-exception",
+        ] {
             assert!(!permits(bad, &allowed), "{bad}");
         }
     }
@@ -100,11 +135,16 @@ mod tests {
     fn a_second_source_is_found() {
         let package = |name: &str, source: Value| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});
         let packages = json!([
-            package("ours", Value::Null), package("a", json!("registry+one")), package("b", json!("registry+two")),
+            package("ours", Value::Null),
+            package("a", json!("registry+one")),
+            package("b", json!("registry+two")),
             package("c", json!("git+x"))
         ]);
         let problems = problems(&json!({"packages": packages}), DENY).expect("the list is there");
-        let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
+        let places: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.place.as_str())
+            .collect();
         assert_eq!(places, ["b 1.0.0", "c 1.0.0"]);
     }
 

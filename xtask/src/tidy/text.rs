@@ -6,8 +6,14 @@ use super::Problem;
 use crate::repo;
 
 /// Text that belongs to a machine or a registry. Spelled in two halves, or this file would be the first problem.
-const LEAKS: [(&str, &str); 6] =
-    [("crates", ".io"), ("pypi", ".org"), ("registry", ".npmjs"), ("/ro", "ot/"), ("/wo", "rk/"), ("/tmp/ba", "sh_jobs")];
+const LEAKS: [(&str, &str); 6] = [
+    ("crates", ".io"),
+    ("pypi", ".org"),
+    ("registry", ".npmjs"),
+    ("/ro", "ot/"),
+    ("/wo", "rk/"),
+    ("/tmp/ba", "sh_jobs"),
+];
 
 /// Written by cargo, which names its registry in it.
 const MAY_NAME_A_REGISTRY: &str = "Cargo.lock";
@@ -25,7 +31,9 @@ pub(super) fn problems(files: &[String]) -> Vec<Problem> {
             problems.extend(broken_links(path, &text, exists));
         }
     }
-    problems.extend(changelog(repo::read("CHANGELOG.md").as_deref().unwrap_or_default()));
+    problems.extend(changelog(
+        repo::read("CHANGELOG.md").as_deref().unwrap_or_default(),
+    ));
     problems
 }
 
@@ -54,7 +62,11 @@ fn broken_links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Pr
             continue;
         }
         let help = "links are relative to the file they stand in";
-        problems.push(Problem::new(format!("{path}:{line}"), format!("`{target}` leads nowhere"), help));
+        problems.push(Problem::new(
+            format!("{path}:{line}"),
+            format!("`{target}` leads nowhere"),
+            help,
+        ));
     }
     problems
 }
@@ -71,9 +83,15 @@ fn links(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("``");
-        let inline = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+        let inline = prose
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', ' ']).next());
         links.extend(inline.map(|target| (index + 1, target.to_owned())));
-        if let Some((_, target)) = prose.strip_prefix('[').and_then(|rest| rest.split_once("]: ")) {
+        if let Some((_, target)) = prose
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once("]: "))
+        {
             links.push((index + 1, target.trim().to_owned()));
         }
     }
@@ -86,7 +104,11 @@ fn changelog(text: &str) -> Option<Problem> {
         return None;
     }
     let help = "every change a user can see is told there, in the user's words";
-    Some(Problem::new("CHANGELOG.md", "has no `## Unreleased` section", help))
+    Some(Problem::new(
+        "CHANGELOG.md",
+        "has no `## Unreleased` section",
+        help,
+    ))
 }
 
 #[cfg(test)]
