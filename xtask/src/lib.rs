@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 mod bench;
 mod cases;
+#[cfg(doctest)]
+mod doctests;
 mod documents;
 mod peers;
 mod repo;

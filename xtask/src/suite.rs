@@ -35,7 +35,10 @@ pub(crate) fn run(reach: Reach) -> Outcome {
     let cargo = |arguments: &'static [&str]| {
         move |count: &mut Count| stage::run(repo::cargo().args(arguments), count)
     };
-    stages.run("format", cargo(&["fmt", "--all", "--check"]));
+    stages.run(
+        "format",
+        cargo(&["fmt", "--all", "--check", "--", "--color=never"]),
+    );
     stages.run("clippy", cargo(&CLIPPY));
     let built = stages.run(
         "build",

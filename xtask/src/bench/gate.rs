@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CASES, side};
+use super::side;
 use crate::repo::{self, Outcome};
 use crate::stage::Ended;
 
@@ -98,10 +98,7 @@ fn count() -> Result<Vec<(&'static str, f64)>, String> {
             command
                 .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
                 .arg(&program);
-            command
-                .arg(CASES)
-                .args([CASE, variant])
-                .arg(loops.to_string());
+            command.args([CASE, variant]).arg(loops.to_string());
             let output = command
                 .output()
                 .map_err(|error| format!("cannot start valgrind: {error}"))?;

@@ -22,9 +22,7 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn ours() -> Result<Self, String> {
-        let mut command = Command::new(build()?);
-        command.arg(repo::root().join(CASES));
-        Self::start("toolwright", &mut command)
+        Self::start("toolwright", &mut Command::new(build()?))
     }
 
     pub(super) fn peer() -> Result<Self, String> {
