@@ -117,3 +117,65 @@ pub(crate) fn shown(command: &Command) -> String {
 pub(crate) fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "0" && value != "false")
 }
+
+/// Today in UTC as `YYYY-MM-DD`.
+pub(crate) fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    date(
+        since
+            .map(|since| since.as_secs() / 86_400)
+            .unwrap_or_default(),
+    )
+}
+
+/// The date of a day counted from 1970-01-01.
+fn date(day: u64) -> String {
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let (mut year, mut left) = (1970, day);
+    while left >= 365 + u64::from(leap(year)) {
+        left -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for days in [
+        31,
+        28 + u64::from(leap(year)),
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+        31,
+    ] {
+        if left < days {
+            break;
+        }
+        left -= days;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", left + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn days_become_dates() {
+        let dates = [0, 58, 59, 364, 365, 11_016, 20_787].map(super::date);
+        let expected = [
+            "1970-01-01",
+            "1970-02-28",
+            "1970-03-01",
+            "1970-12-31",
+            "1971-01-01",
+            "2000-02-29",
+            "2026-11-30",
+        ];
+        assert_eq!(dates, expected);
+    }
+}

@@ -59,7 +59,9 @@ pub(crate) fn problems() -> Result<Vec<Problem>, String> {
     let mut problems = graph::problems(&metadata);
     problems.extend(graph::manifest_problems(&metadata)?);
     problems.extend(graph::lock_problems(&repo::read("Cargo.lock")?));
-    problems.extend(licence::problems(&metadata, &repo::read("deny.toml")?)?);
+    let deny = repo::read("deny.toml")?;
+    problems.extend(licence::problems(&metadata, &deny)?);
+    problems.extend(licence::exception_problems(&deny, &repo::today()));
     problems.extend(text::problems(&files));
     problems.extend(source::problems(&files)?);
     problems.sort();

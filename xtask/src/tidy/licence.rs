@@ -39,6 +39,38 @@ pub(super) fn problems(metadata: &Value, deny: &str) -> Result<Vec<Problem>, Str
     Ok(problems)
 }
 
+/// Lists of `deny.toml` whose entries let something through that the rules refuse.
+const EXCEPTIONS: [&str; 5] = ["exceptions", "skip", "skip-tree", "ignore", "allow-git"];
+
+/// Every exception in `deny.toml` ends on a day, in a comment `# until YYYY-MM-DD`; `today` is written the same way.
+pub(super) fn exception_problems(deny: &str, today: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut inside = false;
+    for (index, line) in deny.lines().enumerate() {
+        let place = format!("deny.toml:{}", index + 1);
+        let help = "say until when, `# until YYYY-MM-DD`, and look at it again then";
+        let (code, comment) = line.split_once('#').unwrap_or((line, ""));
+        let opens = code
+            .split_once('=')
+            .is_some_and(|(name, _)| EXCEPTIONS.contains(&name.trim()));
+        if (inside || opens) && code.contains('"') {
+            match comment.trim().strip_prefix("until ") {
+                None => problems.push(Problem::new(place, "an exception without an end", help)),
+                Some(end) if end.get(..10).is_none_or(|end| end < today) => {
+                    problems.push(Problem::new(
+                        place,
+                        format!("the exception ended: `{end}`"),
+                        help,
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        inside = (inside || (opens && code.contains('['))) && !code.trim_end().ends_with(']');
+    }
+    problems
+}
+
 /// The `allow` list of the `[licenses]` section.
 fn allowed(deny: &str) -> Vec<&str> {
     let section = deny.split("\n[licenses]\n").nth(1).unwrap_or_default();
@@ -146,6 +178,26 @@ mod tests {
             .map(|problem| problem.place.as_str())
             .collect();
         assert_eq!(places, ["b 1.0.0", "c 1.0.0"]);
+    }
+
+    #[test]
+    fn an_exception_has_an_end_and_is_over_after_it() {
+        let deny = "skip = [\n    \"a@1\", # until 2027-01-31\n    \"b@1\",\n    { crate = \"c\" }, # until 2026-01-31\n]\nallow = [\"x\"]\n";
+        let found = |today| -> Vec<String> {
+            exception_problems(deny, today)
+                .into_iter()
+                .map(|problem| problem.place)
+                .collect()
+        };
+        assert_eq!(found("2026-11-30"), ["deny.toml:3", "deny.toml:4"]);
+        assert_eq!(
+            found("2027-02-01"),
+            ["deny.toml:2", "deny.toml:3", "deny.toml:4"]
+        );
+        assert_eq!(
+            exception_problems("ignore = [\"d\"]\nallow = [\"x\"]\n", "2026-11-30").len(),
+            1
+        );
     }
 
     #[test]
