@@ -36,12 +36,7 @@ fn serve() -> Result<(), Failure> {
     let mut prepared: BTreeMap<(String, String), Measured> = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let ask: Json = serde_json::from_str(&line?)?;
-        let word = |member: &str| {
-            ask.get(member)
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let word = |member: &str| ask.get(member).and_then(Json::as_str).unwrap_or_default().to_owned();
         let key = (word("case"), word("variant"));
         if !known.contains(&key.0) {
             return Err(format!("no case is called {}", key.0).into());
@@ -76,11 +71,7 @@ impl Measured {
             other => return Err(format!("`{other}` is no variant").into()),
         };
         let pipeline = Pipeline::new(id, variant, Arc::new(Monotonic(Instant::now())))?;
-        Ok(Self {
-            pipeline,
-            threads,
-            count: 1,
-        })
+        Ok(Self { pipeline, threads, count: 1 })
     }
 
     /// CPU nanoseconds per step, over loops that take at least so long.
@@ -90,8 +81,7 @@ impl Measured {
             self.run(self.count);
             let spent = cpu().saturating_sub(before);
             if spent >= least {
-                return spent.as_nanos() as f64
-                    / (self.count * self.pipeline.steps * self.threads) as f64;
+                return spent.as_nanos() as f64 / (self.count * self.pipeline.steps * self.threads) as f64;
             }
             let factor = 1.2 * least.as_secs_f64() / spent.as_secs_f64().max(1e-6);
             self.count = (self.count as f64 * factor.clamp(1.1, 10.0)).ceil() as u64;
@@ -126,8 +116,5 @@ impl Clock for Monotonic {
 /// The CPU time of this process so far.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }

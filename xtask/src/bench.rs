@@ -55,27 +55,16 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return gate::run_as_task(options.update);
     }
     let text = repo::read(CASES)?;
-    let document: Value =
-        serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
-    let cases = document
-        .get("cases")
-        .and_then(Value::as_array)
-        .ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
+    let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
     let mut ours = Side::ours()?;
-    let mut peer = if options.peers {
-        Some(Side::peer()?)
-    } else {
-        None
-    };
+    let mut peer = if options.peers { Some(Side::peer()?) } else { None };
     let (rounds, milliseconds) = if options.quick { (3, 20) } else { (7, 100) };
     println!("CPU per step: median of {rounds} alternating rounds of at least {milliseconds} ms\n");
     println!("{}", Figures::heading());
     let mut measured: Vec<Figures> = Vec::new();
     for case in cases {
-        let id = case
-            .get("id")
-            .and_then(Value::as_str)
-            .ok_or_else(|| format!("a case of `{CASES}` has no `id`"))?;
+        let id = case.get("id").and_then(Value::as_str).ok_or_else(|| format!("a case of `{CASES}` has no `id`"))?;
         let figures = measure(id, rounds, milliseconds, &mut ours, peer.as_mut())?;
         println!("{figures}");
         measured.push(figures);

@@ -30,11 +30,7 @@ pub(crate) fn run(files: &[&str]) -> Outcome {
             }
         }
     }
-    let left_out = if skipped == 0 {
-        String::new()
-    } else {
-        format!(", {skipped} skipped")
-    };
+    let left_out = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
     println!("{passed} passed, {failed} failed{left_out}");
     Ok(failed == 0)
 }

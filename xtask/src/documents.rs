@@ -27,15 +27,9 @@ struct Command {
 pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, String> {
     let mut failed = 0_usize;
     let files = repo::files()?;
-    let rust: Vec<String> = files
-        .iter()
-        .filter(|path| path.ends_with(".rs"))
-        .filter_map(|path| repo::read(path).ok())
-        .collect();
-    for path in files
-        .iter()
-        .filter(|path| path.ends_with(".md") && !path.contains("/tests/"))
-    {
+    let rust: Vec<String> =
+        files.iter().filter(|path| path.ends_with(".rs")).filter_map(|path| repo::read(path).ok()).collect();
+    for path in files.iter().filter(|path| path.ends_with(".md") && !path.contains("/tests/")) {
         let text = repo::read(path)?;
         if has_rust(&text) {
             let included = rust.iter().any(|source| includes(source, path));
@@ -64,56 +58,30 @@ pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, Stri
             }
         }
     }
-    Ok(if failed == 0 {
-        Ended::Well
-    } else {
-        Ended::Badly(format!("{failed} document check(s) failed"))
-    })
+    Ok(if failed == 0 { Ended::Well } else { Ended::Badly(format!("{failed} document check(s) failed")) })
 }
 
 fn execute(command: &Command, peers: Option<&Path>) -> Result<(), String> {
     let bin = repo::target()?.join("debug");
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = repo::command("bash");
-    shell
-        .args(["-c", &command.text])
-        .env("PATH", format!("{}:{path}", bin.display()));
+    shell.args(["-c", &command.text]).env("PATH", format!("{}:{path}", bin.display()));
     if let Some(peers) = peers {
         shell.env(crate::peers::VARIABLE, peers);
     }
-    let output = shell
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot start bash: {error}"))?;
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let output =
+        shell.stdin(std::process::Stdio::null()).output().map_err(|error| format!("cannot start bash: {error}"))?;
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if output.status.code() != Some(command.exit) {
-        return Err(format!(
-            "ended with {}, expected exit code {}\n{stdout}{stderr}",
-            output.status, command.exit
-        ));
+        return Err(format!("ended with {}, expected exit code {}\n{stdout}{stderr}", output.status, command.exit));
     }
-    let printed = if stdout.trim().is_empty() {
-        stderr
-    } else {
-        stdout
-    };
+    let printed = if stdout.trim().is_empty() { stderr } else { stdout };
     let printed: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
-    let expected: Vec<&str> = command
-        .expected
-        .iter()
-        .map(|line| line.trim_end())
-        .collect();
+    let expected: Vec<&str> = command.expected.iter().map(|line| line.trim_end()).collect();
     if expected.is_empty() || lines_match(&expected, &printed) {
         return Ok(());
     }
-    Err(format!(
-        "printed\n{}\ninstead of\n{}",
-        printed.join("\n"),
-        expected.join("\n")
-    ))
+    Err(format!("printed\n{}\ninstead of\n{}", printed.join("\n"), expected.join("\n")))
 }
 
 fn commands(text: &str) -> Vec<Command> {
@@ -124,22 +92,14 @@ fn commands(text: &str) -> Vec<Command> {
             continue;
         }
         let words: Vec<&str> = words.collect();
-        let exit = words
-            .iter()
-            .find_map(|word| word.strip_prefix("exit=")?.parse().ok())
-            .unwrap_or(0);
+        let exit = words.iter().find_map(|word| word.strip_prefix("exit=")?.parse().ok()).unwrap_or(0);
         let mut continued = false;
         for (index, line) in block.lines.iter().enumerate() {
             let begins = line.strip_prefix("$ ");
             let part = begins.unwrap_or(line);
             if begins.is_some() {
                 let needs_peers = words.contains(&"peers");
-                commands.push(Command {
-                    line: block.line + index + 1,
-                    needs_peers,
-                    exit,
-                    ..Command::default()
-                });
+                commands.push(Command { line: block.line + index + 1, needs_peers, exit, ..Command::default() });
             }
             let Some(command) = commands.last_mut() else {
                 continue;
@@ -153,11 +113,7 @@ fn commands(text: &str) -> Vec<Command> {
         }
         // Blank lines at the end of an output are nothing a terminal shows.
         for command in &mut commands {
-            while command
-                .expected
-                .last()
-                .is_some_and(|line| line.trim().is_empty())
-            {
+            while command.expected.last().is_some_and(|line| line.trim().is_empty()) {
                 command.expected.pop();
             }
         }
@@ -166,17 +122,12 @@ fn commands(text: &str) -> Vec<Command> {
 }
 
 fn has_rust(text: &str) -> bool {
-    blocks(text)
-        .iter()
-        .any(|block| block.info.split([' ', ',']).next() == Some("rust"))
+    blocks(text).iter().any(|block| block.info.split([' ', ',']).next() == Some("rust"))
 }
 
 /// Whether a source file compiles the document as a doctest.
 fn includes(source: &str, path: &str) -> bool {
-    let mut included = source
-        .split("include_str!(\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next());
+    let mut included = source.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
     included.any(|target| target.trim_start_matches("../") == path)
 }
 
@@ -196,18 +147,11 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
         let fence = bare.len() - bare.trim_start_matches('`').len();
         match open {
             None if fence >= 3 => {
-                blocks.push(Block {
-                    info: bare.trim_start_matches('`').trim(),
-                    line: index + 1,
-                    lines: Vec::new(),
-                });
+                blocks.push(Block { info: bare.trim_start_matches('`').trim(), line: index + 1, lines: Vec::new() });
                 open = Some(fence);
             }
             Some(opened) if fence >= opened && bare.trim_end().len() == fence => open = None,
-            Some(_) => blocks
-                .last_mut()
-                .into_iter()
-                .for_each(|block| block.lines.push(line)),
+            Some(_) => blocks.last_mut().into_iter().for_each(|block| block.lines.push(line)),
             None => {}
         }
     }
@@ -218,11 +162,10 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 fn lines_match(expected: &[&str], printed: &[&str]) -> bool {
     match (expected, printed) {
         ([], rest) => rest.is_empty(),
-        ([first, rest @ ..], _) if first.trim() == "..." => (0..=printed.len())
-            .any(|skip| lines_match(rest, printed.get(skip..).unwrap_or_default())),
-        ([first, rest @ ..], [line, lines @ ..]) => {
-            line_matches(first, line) && lines_match(rest, lines)
+        ([first, rest @ ..], _) if first.trim() == "..." => {
+            (0..=printed.len()).any(|skip| lines_match(rest, printed.get(skip..).unwrap_or_default()))
         }
+        ([first, rest @ ..], [line, lines @ ..]) => line_matches(first, line) && lines_match(rest, lines),
         (_, []) => false,
     }
 }
@@ -255,13 +198,7 @@ mod tests {
             needs_peers: true,
             exit: 11,
         };
-        let second = Command {
-            line: 6,
-            text: "d".to_owned(),
-            expected: vec![],
-            needs_peers: true,
-            exit: 11,
-        };
+        let second = Command { line: 6, text: "d".to_owned(), expected: vec![], needs_peers: true, exit: 11 };
         assert_eq!(commands(text), [first, second]);
     }
 
@@ -292,13 +229,7 @@ mod tests {
     fn a_document_with_rust_needs_a_doctest() {
         assert!(has_rust("```rust,no_run\nfn main() {}\n```"));
         assert!(!has_rust("```yaml\n```"));
-        assert!(includes(
-            "#[doc = include_str!(\"../../docs/a.md\")]",
-            "docs/a.md"
-        ));
-        assert!(!includes(
-            "#[doc = include_str!(\"../../docs/a.md\")]",
-            "a.md"
-        ));
+        assert!(includes("#[doc = include_str!(\"../../docs/a.md\")]", "docs/a.md"));
+        assert!(!includes("#[doc = include_str!(\"../../docs/a.md\")]", "a.md"));
     }
 }

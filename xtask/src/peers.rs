@@ -28,11 +28,7 @@ impl Installed {
 
 /// The MCP servers of `xtask/peers/package.json`, exactly as its lock file says.
 pub(crate) fn install() -> Result<Installed, String> {
-    install_from(
-        "xtask/peers",
-        "peers",
-        &["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-    )
+    install_from("xtask/peers", "peers", &["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
 }
 
 /// The package that the benchmarks are compared with.
@@ -51,43 +47,26 @@ pub(crate) fn install_bench() -> Result<Installed, String> {
 
 /// Copies the manifests of `from` into `target/<to>` and lets npm install there, once per content of the manifests.
 fn install_from(from: &str, to: &str, npm: &[&str]) -> Result<Installed, String> {
-    if let Some(missing) = ["node", "npm"]
-        .into_iter()
-        .find(|program| !repo::has(program))
-    {
-        return Ok(Installed::Missing(format!(
-            "`{missing}` is not on this machine"
-        )));
+    if let Some(missing) = ["node", "npm"].into_iter().find(|program| !repo::has(program)) {
+        return Ok(Installed::Missing(format!("`{missing}` is not on this machine")));
     }
     let folder = repo::target()?.join(to);
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
-    let manifests = ["package.json", "package-lock.json"]
-        .map(|name| (name, repo::read(&format!("{from}/{name}")).ok()));
-    let wanted: String = manifests
-        .iter()
-        .filter_map(|(_, text)| text.as_deref())
-        .collect();
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
+    let manifests =
+        ["package.json", "package-lock.json"].map(|name| (name, repo::read(&format!("{from}/{name}")).ok()));
+    let wanted: String = manifests.iter().filter_map(|(_, text)| text.as_deref()).collect();
     let stamp = folder.join("installed.txt");
     if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
         return Ok(Installed::At(folder));
     }
-    for (name, text) in manifests
-        .iter()
-        .filter_map(|(name, text)| Some((name, text.as_deref()?)))
-    {
-        std::fs::write(folder.join(name), text)
-            .map_err(|error| format!("cannot write `{name}`: {error}"))?;
+    for (name, text) in manifests.iter().filter_map(|(name, text)| Some((name, text.as_deref()?))) {
+        std::fs::write(folder.join(name), text).map_err(|error| format!("cannot write `{name}`: {error}"))?;
     }
     println!("\n=== npm packages for `{from}`");
-    let ended = stage::run(
-        repo::command("npm").args(npm).current_dir(&folder),
-        &mut Count::default(),
-    )?;
+    let ended = stage::run(repo::command("npm").args(npm).current_dir(&folder), &mut Count::default())?;
     if let Ended::Badly(why) = ended {
         return Err(why);
     }
-    std::fs::write(&stamp, wanted)
-        .map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))?;
+    std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))?;
     Ok(Installed::At(folder))
 }

@@ -16,10 +16,7 @@ pub(crate) struct Count {
 impl Count {
     /// One check that is no test of a test runner.
     pub(crate) fn one(passed: bool) -> Self {
-        Self {
-            passed: u64::from(passed),
-            failed: u64::from(!passed),
-        }
+        Self { passed: u64::from(passed), failed: u64::from(!passed) }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -31,22 +28,10 @@ impl Count {
     fn from_closing_line(line: &str) -> Option<Self> {
         let rest = line.trim_start().strip_prefix("test result: ")?;
         let number = |word: &str| -> Option<u64> {
-            let before = rest
-                .split(';')
-                .find(|part| part.trim_end().ends_with(word))?;
-            before
-                .trim_end()
-                .strip_suffix(word)?
-                .trim()
-                .rsplit(' ')
-                .next()?
-                .parse()
-                .ok()
+            let before = rest.split(';').find(|part| part.trim_end().ends_with(word))?;
+            before.trim_end().strip_suffix(word)?.trim().rsplit(' ').next()?.parse().ok()
         };
-        Some(Self {
-            passed: number("passed")?,
-            failed: number("failed")?,
-        })
+        Some(Self { passed: number("passed")?, failed: number("failed")? })
     }
 }
 
@@ -69,11 +54,7 @@ pub(crate) struct Stages {
 
 impl Stages {
     /// Runs one stage under its heading and keeps how it ended; answers whether it ended well.
-    pub(crate) fn run(
-        &mut self,
-        name: &'static str,
-        body: impl FnOnce(&mut Count) -> Result<Ended, String>,
-    ) -> bool {
+    pub(crate) fn run(&mut self, name: &'static str, body: impl FnOnce(&mut Count) -> Result<Ended, String>) -> bool {
         println!("\n=== {name}");
         let start = Instant::now();
         let mut count = Count::default();
@@ -100,11 +81,7 @@ impl Stages {
     /// Prints the table and the closing line; answers whether all is well.
     pub(crate) fn close(&self) -> bool {
         println!("\n=== summary");
-        let strict = if repo::in_ci() {
-            " (CI leaves nothing out)"
-        } else {
-            ""
-        };
+        let strict = if repo::in_ci() { " (CI leaves nothing out)" } else { "" };
         for (name, ended, took) in &self.done {
             match ended {
                 Ended::Well => println!("ok       {name} ({})", seconds(*took)),
@@ -112,10 +89,7 @@ impl Stages {
                 Ended::LeftOut(why) => println!("left out {name}: {why}{strict}"),
             }
         }
-        println!(
-            "\n{} passed, {} failed",
-            self.count.passed, self.count.failed
-        );
+        println!("\n{} passed, {} failed", self.count.passed, self.count.failed);
         self.count.failed == 0
     }
 }
@@ -129,10 +103,7 @@ pub(crate) fn run(command: &mut Command, count: &mut Count) -> Result<Ended, Str
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start `{shown}`: {error}"))?;
-    let stdout = child
-        .stdout
-        .take()
-        .ok_or_else(|| format!("`{shown}` has no stdout"))?;
+    let stdout = child.stdout.take().ok_or_else(|| format!("`{shown}` has no stdout"))?;
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read what `{shown}` prints: {error}"))?;
         let line = String::from_utf8_lossy(&line);
@@ -141,14 +112,8 @@ pub(crate) fn run(command: &mut Command, count: &mut Count) -> Result<Ended, Str
             count.add(found);
         }
     }
-    let status = child
-        .wait()
-        .map_err(|error| format!("cannot wait for `{shown}`: {error}"))?;
-    Ok(if status.success() {
-        Ended::Well
-    } else {
-        Ended::Badly(format!("`{shown}` ended with {status}"))
-    })
+    let status = child.wait().map_err(|error| format!("cannot wait for `{shown}`: {error}"))?;
+    Ok(if status.success() { Ended::Well } else { Ended::Badly(format!("`{shown}` ended with {status}")) })
 }
 
 fn seconds(took: Duration) -> String {
@@ -162,19 +127,10 @@ mod tests {
     #[test]
     fn the_closing_line_of_a_test_binary_is_counted() {
         let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.02s";
-        assert_eq!(
-            Count::from_closing_line(line),
-            Some(Count {
-                passed: 12,
-                failed: 3
-            })
-        );
+        assert_eq!(Count::from_closing_line(line), Some(Count { passed: 12, failed: 3 }));
         let line = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         assert_eq!(Count::from_closing_line(line), Some(Count::default()));
-        assert_eq!(
-            Count::from_closing_line("test tidy::tests::passed ... ok"),
-            None
-        );
+        assert_eq!(Count::from_closing_line("test tidy::tests::passed ... ok"), None);
     }
 
     #[test]
@@ -182,10 +138,7 @@ mod tests {
         let mut stages = Stages::default();
         assert!(!stages.run("first", |_| Err("broken".to_owned())));
         assert!(stages.run("second", |count| {
-            count.add(Count {
-                passed: 2,
-                failed: 0,
-            });
+            count.add(Count { passed: 2, failed: 0 });
             Ok(Ended::Well)
         }));
         assert!(!stages.close());

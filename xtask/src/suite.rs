@@ -16,48 +16,26 @@ pub(crate) enum Reach {
     Hermetic,
 }
 
-const CLIPPY: [&str; 8] = [
-    "clippy",
-    "--workspace",
-    "--all-targets",
-    "--locked",
-    "--quiet",
-    "--",
-    "--deny",
-    "warnings",
-];
+const CLIPPY: [&str; 8] = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"];
 
 const DENY_VERSION: &str = "0.20.2";
 
 /// `cargo xtask test`.
 pub(crate) fn run(reach: Reach) -> Outcome {
     let mut stages = Stages::default();
-    let cargo = |arguments: &'static [&str]| {
-        move |count: &mut Count| stage::run(repo::cargo().args(arguments), count)
-    };
-    stages.run(
-        "format",
-        cargo(&["fmt", "--all", "--check", "--", "--color=never"]),
-    );
+    let cargo = |arguments: &'static [&str]| move |count: &mut Count| stage::run(repo::cargo().args(arguments), count);
+    stages.run("format", cargo(&["fmt", "--all", "--check", "--", "--color=never"]));
     stages.run("clippy", cargo(&CLIPPY));
-    let built = stages.run(
-        "build",
-        cargo(&["test", "--workspace", "--locked", "--quiet", "--no-run"]),
-    );
+    let built = stages.run("build", cargo(&["test", "--workspace", "--locked", "--quiet", "--no-run"]));
     if built {
-        stages.run(
-            "tests",
-            cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]),
-        );
+        stages.run("tests", cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]));
         stages.run("benchmarks start", bench_smoke);
     }
     stages.run("docs", docs);
     stages.run("tidy", tidy);
     match reach {
         Reach::Hermetic => {
-            println!(
-                "hermetic: cargo deny, the callgrind gate and real peers are no part of this run"
-            );
+            println!("hermetic: cargo deny, the callgrind gate and real peers are no part of this run");
             if built {
                 stages.run("documents", |count| documents::run(None, count));
             }
@@ -94,11 +72,7 @@ fn docs(count: &mut Count) -> Result<Ended, String> {
 fn tidy(count: &mut Count) -> Result<Ended, String> {
     let clean = tidy::run()?;
     count.add(Count::one(clean));
-    Ok(if clean {
-        Ended::Well
-    } else {
-        Ended::Badly("see above".to_owned())
-    })
+    Ok(if clean { Ended::Well } else { Ended::Badly("see above".to_owned()) })
 }
 
 fn callgrind(count: &mut Count) -> Result<Ended, String> {
@@ -114,15 +88,7 @@ fn bench_smoke(count: &mut Count) -> Result<Ended, String> {
     let mut ended = Ended::Well;
     for (package, target) in targets("bench")? {
         let mut command = repo::cargo();
-        command.args([
-            "test",
-            "--locked",
-            "--quiet",
-            "--package",
-            &package,
-            "--bench",
-            &target,
-        ]);
+        command.args(["test", "--locked", "--quiet", "--package", &package, "--bench", &target]);
         if let Ended::Badly(why) = stage::run(&mut command, count)? {
             ended = Ended::Badly(why);
         }
@@ -132,20 +98,9 @@ fn bench_smoke(count: &mut Count) -> Result<Ended, String> {
 
 fn real_peers(folder: &std::path::Path, count: &mut Count) -> Result<Ended, String> {
     let mut ended = Ended::LeftOut("no crate has a `peers` test".to_owned());
-    for (package, target) in targets("test")?
-        .into_iter()
-        .filter(|(_, target)| target == "peers")
-    {
+    for (package, target) in targets("test")?.into_iter().filter(|(_, target)| target == "peers") {
         let mut command = repo::cargo();
-        command.args([
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            "--package",
-            &package,
-            "--test",
-            &target,
-        ]);
+        command.args(["test", "--locked", "--no-fail-fast", "--package", &package, "--test", &target]);
         let one = stage::run(command.env(peers::VARIABLE, folder), count)?;
         if !matches!(ended, Ended::Badly(_)) {
             ended = one;
@@ -156,28 +111,14 @@ fn real_peers(folder: &std::path::Path, count: &mut Count) -> Result<Ended, Stri
 
 /// Every target of a kind in our crates: its package and its name.
 fn targets(kind: &str) -> Result<Vec<(String, String)>, String> {
-    let text = repo::capture(repo::cargo().args([
-        "metadata",
-        "--format-version=1",
-        "--no-deps",
-        "--quiet",
-    ]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
+    let text = repo::capture(repo::cargo().args(["metadata", "--format-version=1", "--no-deps", "--quiet"]))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
     let list = |value: &serde_json::Value, member: &str| {
-        value
-            .get(member)
-            .and_then(|list| list.as_array())
-            .cloned()
-            .unwrap_or_default()
+        value.get(member).and_then(|list| list.as_array()).cloned().unwrap_or_default()
     };
-    let name = |value: &serde_json::Value| {
-        value
-            .get("name")
-            .and_then(|name| name.as_str())
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let name =
+        |value: &serde_json::Value| value.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
     let mut found = Vec::new();
     for package in list(&metadata, "packages") {
         for target in list(&package, "targets") {
@@ -197,16 +138,7 @@ fn deny(count: &mut Count) -> Result<Ended, String> {
     if !there.is_ok_and(|version| version.trim().ends_with(DENY_VERSION)) {
         let build = tools.join("build");
         let mut install = repo::cargo();
-        install.args([
-            "install",
-            "cargo-deny",
-            "--version",
-            DENY_VERSION,
-            "--locked",
-            "--quiet",
-            "--force",
-            "--root",
-        ]);
+        install.args(["install", "cargo-deny", "--version", DENY_VERSION, "--locked", "--quiet", "--force", "--root"]);
         install.arg(&tools).env("CARGO_TARGET_DIR", &build);
         if let Ended::Badly(why) = stage::run(&mut install, count)? {
             return Ok(Ended::Badly(why));
@@ -215,15 +147,7 @@ fn deny(count: &mut Count) -> Result<Ended, String> {
         let _ = std::fs::remove_dir_all(&build);
     }
     let mut check = repo::command(&binary.to_string_lossy());
-    check.args([
-        "--offline",
-        "--workspace",
-        "check",
-        "licenses",
-        "bans",
-        "sources",
-        "--hide-inclusion-graph",
-    ]);
+    check.args(["--offline", "--workspace", "check", "licenses", "bans", "sources", "--hide-inclusion-graph"]);
     let ended = stage::run(&mut check, count)?;
     count.add(Count::one(matches!(ended, Ended::Well)));
     Ok(ended)

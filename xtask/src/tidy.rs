@@ -23,16 +23,8 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(
-        place: impl Into<String>,
-        what: impl Into<String>,
-        help: &'static str,
-    ) -> Self {
-        Self {
-            place: place.into(),
-            what: what.into(),
-            help,
-        }
+    pub(crate) fn new(place: impl Into<String>, what: impl Into<String>, help: &'static str) -> Self {
+        Self { place: place.into(), what: what.into(), help }
     }
 }
 

@@ -47,10 +47,7 @@ impl Figures<Vec<f64>> {
 
 impl Figures {
     pub(super) fn series(id: &str) -> Figures<Vec<f64>> {
-        Figures {
-            id: id.to_owned(),
-            ..Figures::default()
-        }
+        Figures { id: id.to_owned(), ..Figures::default() }
     }
 
     pub(super) fn heading() -> String {
@@ -74,37 +71,14 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            id,
-            echo,
-            bare,
-            governed,
-            bare_threads,
-            governed_threads,
-            peer,
-        } = self;
-        write!(
-            f,
-            "{id:<36} {echo:>8.1} {bare:>8.0} {:>7.1} {governed:>8.0} {:>7.1} ",
-            bare / echo,
-            governed / echo
-        )?;
+        let Self { id, echo, bare, governed, bare_threads, governed_threads, peer } = self;
+        write!(f, "{id:<36} {echo:>8.1} {bare:>8.0} {:>7.1} {governed:>8.0} {:>7.1} ", bare / echo, governed / echo)?;
         if peer.is_nan() {
             write!(f, "{:>9} {:>9} {:>9} ", "-", "-", "-")?;
         } else {
-            write!(
-                f,
-                "{peer:>9.0} {:>9.1} {:>9.1} ",
-                peer / bare,
-                peer / governed
-            )?;
+            write!(f, "{peer:>9.0} {:>9.1} {:>9.1} ", peer / bare, peer / governed)?;
         }
-        write!(
-            f,
-            "{:>9.2} {:>9.2}",
-            bare_threads / bare,
-            governed_threads / governed
-        )
+        write!(f, "{:>9.2} {:>9.2}", bare_threads / bare, governed_threads / governed)
     }
 }
 
@@ -123,32 +97,17 @@ pub(super) struct Bar {
 
 impl Bar {
     fn at_most(what: String, ratio: f64, bar: f64) -> Self {
-        Self {
-            met: ratio <= bar,
-            text: format!("{what} is {ratio:.2}, at most {bar}"),
-        }
+        Self { met: ratio <= bar, text: format!("{what} is {ratio:.2}, at most {bar}") }
     }
 
     fn at_least(what: String, ratio: f64, bar: f64) -> Self {
-        Self {
-            met: ratio >= bar,
-            text: format!("{what} is {ratio:.2}, at least {bar}"),
-        }
+        Self { met: ratio >= bar, text: format!("{what} is {ratio:.2}, at least {bar}") }
     }
 }
 
 impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {}",
-            if self.met {
-                "met        "
-            } else {
-                "FALLS SHORT"
-            },
-            self.text
-        )
+        write!(f, "{} {}", if self.met { "met        " } else { "FALLS SHORT" }, self.text)
     }
 }
 
@@ -167,38 +126,18 @@ pub(super) fn judge(case: &Value, figures: &Figures, all: &[Figures]) -> Result<
 
 /// The bars whose two sides are figures of the same case.
 fn held(name: &str, bar: f64, figures: &Figures) -> Result<Vec<Bar>, String> {
-    let Figures {
-        id,
-        echo,
-        bare,
-        governed,
-        bare_threads,
-        governed_threads,
-        peer,
-    } = figures;
+    let Figures { id, echo, bare, governed, bare_threads, governed_threads, peer } = figures;
     let at_most = |what, ratio| Bar::at_most(format!("{id}: {what}"), ratio, bar);
     let at_least = |what, ratio| Bar::at_least(format!("{id}: {what}"), ratio, bar);
     Ok(match name {
         "bareOverEcho" => vec![at_most("a bare step in boxed echo calls", bare / echo)],
-        "governedOverEcho" => vec![at_most(
-            "a governed step in boxed echo calls",
-            governed / echo,
-        )],
+        "governedOverEcho" => vec![at_most("a governed step in boxed echo calls", governed / echo)],
         "peerOverBare" | "peerOverGoverned" if peer.is_nan() => vec![],
         "peerOverBare" => vec![at_least("the peer's step in bare steps", peer / bare)],
-        "peerOverGoverned" => vec![at_least(
-            "the peer's step in governed steps",
-            peer / governed,
-        )],
+        "peerOverGoverned" => vec![at_least("the peer's step in governed steps", peer / governed)],
         "twoThreads" => vec![
-            at_most(
-                "a bare step on two threads by one on one",
-                bare_threads / bare,
-            ),
-            at_most(
-                "a governed step on two threads by one on one",
-                governed_threads / governed,
-            ),
+            at_most("a bare step on two threads by one on one", bare_threads / bare),
+            at_most("a governed step on two threads by one on one", governed_threads / governed),
         ],
         _ => return Err(format!("`{name}` of `{id}` is no bar")),
     })
@@ -206,29 +145,15 @@ fn held(name: &str, bar: f64, figures: &Figures) -> Result<Vec<Bar>, String> {
 
 /// The bar against another case: `{"case": ID, "max": RATIO}`.
 fn over(bar: &Value, figures: &Figures, all: &[Figures]) -> Result<Vec<Bar>, String> {
-    let Figures {
-        id, bare, governed, ..
-    } = figures;
+    let Figures { id, bare, governed, .. } = figures;
     let other = bar.get("case").and_then(Value::as_str);
-    let found = all
-        .iter()
-        .find(|figures| Some(figures.id.as_str()) == other);
+    let found = all.iter().find(|figures| Some(figures.id.as_str()) == other);
     let (Some(other), Some(most)) = (found, bar.get("max").and_then(Value::as_f64)) else {
-        return Err(format!(
-            "`over` of `{id}` needs a `case` measured before and a `max`"
-        ));
+        return Err(format!("`over` of `{id}` needs a `case` measured before and a `max`"));
     };
     Ok(vec![
-        Bar::at_most(
-            format!("{id}: bare by `{}`", other.id),
-            bare / other.bare,
-            most,
-        ),
-        Bar::at_most(
-            format!("{id}: governed by `{}`", other.id),
-            governed / other.governed,
-            most,
-        ),
+        Bar::at_most(format!("{id}: bare by `{}`", other.id), bare / other.bare, most),
+        Bar::at_most(format!("{id}: governed by `{}`", other.id), governed / other.governed, most),
     ])
 }
 
@@ -252,28 +177,15 @@ mod tests {
 
     #[test]
     fn a_bar_is_met_on_its_side_and_missed_on_the_other() {
-        let all = [
-            figures("a", 100.0, 300.0, 500.0),
-            figures("b", 120.0, 300.0, f64::NAN),
-        ];
+        let all = [figures("a", 100.0, 300.0, 500.0), figures("b", 120.0, 300.0, f64::NAN)];
         let case = json!({"bars": {"bareOverEcho": 4, "governedOverEcho": 11, "peerOverBare": 5, "peerOverGoverned": 2, "twoThreads": 1.3}});
         let verdicts = |case: Value, figures: &Figures| -> Vec<bool> {
-            judge(&case, figures, &all)
-                .expect("the bars are known")
-                .iter()
-                .map(|bar| bar.met)
-                .collect()
+            judge(&case, figures, &all).expect("the bars are known").iter().map(|bar| bar.met).collect()
         };
         let [a, b] = &all;
         assert_eq!(verdicts(case, a), [true, false, true, false, true, false]);
-        assert_eq!(
-            verdicts(json!({"bars": {"peerOverBare": 5}}), b),
-            Vec::<bool>::new()
-        );
-        assert_eq!(
-            verdicts(json!({"bars": {"over": {"case": "a", "max": 1.1}}}), b),
-            [false, true]
-        );
+        assert_eq!(verdicts(json!({"bars": {"peerOverBare": 5}}), b), Vec::<bool>::new());
+        assert_eq!(verdicts(json!({"bars": {"over": {"case": "a", "max": 1.1}}}), b), [false, true]);
         assert!(judge(&json!({"bars": {"fast": 1}}), a, &all).is_err());
     }
 
@@ -281,8 +193,7 @@ mod tests {
     fn what_was_not_measured_meets_no_bar() {
         let all = [figures("a", f64::NAN, f64::NAN, f64::NAN)];
         let [a] = &all;
-        let bars =
-            judge(&json!({"bars": {"bareOverEcho": 5}}), a, &all).expect("the bars are known");
+        let bars = judge(&json!({"bars": {"bareOverEcho": 5}}), a, &all).expect("the bars are known");
         assert!(bars.iter().all(|bar| !bar.met));
     }
 

@@ -35,40 +35,28 @@ pub(super) fn run_as_task(update: bool) -> Outcome {
 /// Counts and compares with the baseline.
 pub(crate) fn run() -> Result<Ended, String> {
     if !repo::has("valgrind") {
-        return Ok(Ended::LeftOut(
-            "`valgrind` is not on this machine".to_owned(),
-        ));
+        return Ok(Ended::LeftOut("`valgrind` is not on this machine".to_owned()));
     }
     let baseline = repo::read(BASELINE)?;
-    let baseline: Value = serde_json::from_str(&baseline)
-        .map_err(|error| format!("`{BASELINE}` is no JSON: {error}"))?;
+    let baseline: Value =
+        serde_json::from_str(&baseline).map_err(|error| format!("`{BASELINE}` is no JSON: {error}"))?;
     let here = compiler()?;
     if baseline.get("rustc").and_then(Value::as_str) != Some(here.as_str()) {
         println!("note: the baseline was counted with another compiler than {here}");
     }
     let mut worse = Vec::new();
     for (variant, now) in count()? {
-        let before = baseline
-            .get(variant)
-            .and_then(Value::as_f64)
-            .ok_or_else(|| format!("`{BASELINE}` has no `{variant}`"))?;
+        let before =
+            baseline.get(variant).and_then(Value::as_f64).ok_or_else(|| format!("`{BASELINE}` has no `{variant}`"))?;
         let change = (now / before - 1.0) * 100.0;
         println!("{variant}: {now:.0} instructions a step, baseline {before:.0} ({change:+.1} %)");
         if change > SLACK_PERCENT {
-            worse.push(format!(
-                "a {variant} step costs {change:.1} % more instructions than the baseline"
-            ));
+            worse.push(format!("a {variant} step costs {change:.1} % more instructions than the baseline"));
         } else if change < -SLACK_PERCENT {
-            println!(
-                "note: better than the baseline; keep it with `cargo xtask bench --gate --update`"
-            );
+            println!("note: better than the baseline; keep it with `cargo xtask bench --gate --update`");
         }
     }
-    Ok(if worse.is_empty() {
-        Ended::Well
-    } else {
-        Ended::Badly(worse.join(", "))
-    })
+    Ok(if worse.is_empty() { Ended::Well } else { Ended::Badly(worse.join(", ")) })
 }
 
 fn rewrite() -> Result<(), String> {
@@ -83,8 +71,7 @@ fn rewrite() -> Result<(), String> {
         }
     }
     let path = repo::root().join(BASELINE);
-    std::fs::write(&path, format!("{baseline:#}\n"))
-        .map_err(|error| format!("cannot write `{BASELINE}`: {error}"))
+    std::fs::write(&path, format!("{baseline:#}\n")).map_err(|error| format!("cannot write `{BASELINE}`: {error}"))
 }
 
 /// Instructions per step of every variant.
@@ -95,18 +82,12 @@ fn count() -> Result<Vec<(&'static str, f64)>, String> {
         let mut totals = Vec::new();
         for loops in LOOPS {
             let mut command = repo::command("valgrind");
-            command
-                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-                .arg(&program);
+            command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(&program);
             command.args([CASE, variant]).arg(loops.to_string());
-            let output = command
-                .output()
-                .map_err(|error| format!("cannot start valgrind: {error}"))?;
+            let output = command.output().map_err(|error| format!("cannot start valgrind: {error}"))?;
             let stderr = String::from_utf8_lossy(&output.stderr);
             let total = collected(&stderr).filter(|_| output.status.success());
-            totals.push(
-                total.ok_or_else(|| format!("`{}` failed: {stderr}", repo::shown(&command)))?,
-            );
+            totals.push(total.ok_or_else(|| format!("`{}` failed: {stderr}", repo::shown(&command)))?);
         }
         let [fewer, more] = totals.as_slice() else {
             return Err("two runs gave no two counts".to_owned());
@@ -120,19 +101,13 @@ fn count() -> Result<Vec<(&'static str, f64)>, String> {
 
 /// Reads `==123== Collected : 4567` from what callgrind prints.
 fn collected(stderr: &str) -> Option<i64> {
-    stderr
-        .lines()
-        .find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+    stderr.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
 }
 
 fn compiler() -> Result<String, String> {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let text = repo::capture(repo::command(&rustc).arg("--version"))?;
-    Ok(text
-        .split_whitespace()
-        .take(2)
-        .collect::<Vec<_>>()
-        .join(" "))
+    Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

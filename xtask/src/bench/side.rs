@@ -45,32 +45,18 @@ impl Side {
         let (Some(asks), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no stdin or no stdout"));
         };
-        Ok(Self {
-            name,
-            child,
-            asks,
-            answers: BufReader::new(stdout),
-        })
+        Ok(Self { name, child, asks, answers: BufReader::new(stdout) })
     }
 
     /// CPU nanoseconds per step of `case`, measured over at least `milliseconds`.
-    pub(super) fn measure(
-        &mut self,
-        case: &str,
-        variant: &str,
-        milliseconds: u64,
-    ) -> Result<f64, String> {
+    pub(super) fn measure(&mut self, case: &str, variant: &str, milliseconds: u64) -> Result<f64, String> {
         let name = self.name;
         let ask = json!({"case": case, "variant": variant, "ms": milliseconds});
-        writeln!(self.asks, "{ask}")
-            .map_err(|error| format!("cannot ask {name} for `{case}`: {error}"))?;
+        writeln!(self.asks, "{ask}").map_err(|error| format!("cannot ask {name} for `{case}`: {error}"))?;
         let mut line = String::new();
-        self.answers
-            .read_line(&mut line)
-            .map_err(|error| format!("{name} does not answer for `{case}`: {error}"))?;
-        let answer: Option<f64> = serde_json::from_str::<Value>(&line)
-            .ok()
-            .and_then(|answer| answer.get("ns")?.as_f64());
+        self.answers.read_line(&mut line).map_err(|error| format!("{name} does not answer for `{case}`: {error}"))?;
+        let answer: Option<f64> =
+            serde_json::from_str::<Value>(&line).ok().and_then(|answer| answer.get("ns")?.as_f64());
         answer.ok_or_else(|| format!("{name} answered `{}` for `{case}` ({variant})", line.trim()))
     }
 }
@@ -86,21 +72,9 @@ impl Drop for Side {
 /// Builds the program that measures our side, optimised, and gives its path.
 pub(super) fn build() -> Result<std::path::PathBuf, String> {
     let mut command = repo::cargo();
-    command.args([
-        "build",
-        "--release",
-        "--locked",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--example",
-        EXAMPLE,
-    ]);
+    command.args(["build", "--release", "--locked", "--quiet", "--package", "xtask", "--example", EXAMPLE]);
     match stage::run(&mut command, &mut Count::default())? {
-        Ended::Well => Ok(repo::target()?
-            .join("release")
-            .join("examples")
-            .join(EXAMPLE)),
+        Ended::Well => Ok(repo::target()?.join("release").join("examples").join(EXAMPLE)),
         Ended::Badly(why) | Ended::LeftOut(why) => Err(why),
     }
 }

@@ -34,10 +34,7 @@ impl Exceptions {
             let parsed = match words.as_slice() {
                 [] => continue,
                 ["file", path, lines] => lines.parse().ok().map(|lines| (file(path), lines)),
-                ["function", path, name, lines] => lines
-                    .parse()
-                    .ok()
-                    .map(|lines| (function(path, name), lines)),
+                ["function", path, name, lines] => lines.parse().ok().map(|lines| (function(path, name), lines)),
                 _ => None,
             };
             match parsed {
@@ -60,10 +57,7 @@ impl Exceptions {
         if lines <= limit {
             return true;
         }
-        let found = self
-            .list
-            .iter()
-            .find(|exception| exception.subject == subject);
+        let found = self.list.iter().find(|exception| exception.subject == subject);
         found.is_some_and(|exception| {
             exception.used.set(true);
             lines <= exception.lines_max
@@ -72,20 +66,13 @@ impl Exceptions {
 
     /// What is wrong with the list itself, once everything was asked for.
     pub(super) fn close(self) -> Vec<Problem> {
-        let unused = self
-            .list
-            .iter()
-            .filter(|exception| !exception.used.get())
-            .map(|exception| {
-                Problem::new(
-                    format!("{FILE}:{}", exception.line),
-                    format!(
-                        "the exception for {} is not needed any more",
-                        exception.subject
-                    ),
-                    "delete the line: the list only shrinks",
-                )
-            });
+        let unused = self.list.iter().filter(|exception| !exception.used.get()).map(|exception| {
+            Problem::new(
+                format!("{FILE}:{}", exception.line),
+                format!("the exception for {} is not needed any more", exception.subject),
+                "delete the line: the list only shrinks",
+            )
+        });
         let unused: Vec<Problem> = unused.collect();
         self.problems.into_iter().chain(unused).collect()
     }

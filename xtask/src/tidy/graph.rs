@@ -17,13 +17,7 @@ const EDGES: [(&str, &[&str]); 7] = [
     ("toolwright-restate", &["toolwright"]),
     (
         "toolwright-cli",
-        &[
-            "toolwright",
-            "toolwright-sqlite",
-            "toolwright-mcp",
-            "toolwright-sources",
-            "toolwright-restate",
-        ],
+        &["toolwright", "toolwright-sqlite", "toolwright-mcp", "toolwright-sources", "toolwright-restate"],
     ),
     ("xtask", &["toolwright"]),
 ];
@@ -42,14 +36,7 @@ const HEAVY: [(&str, &[&str]); 11] = [
     ("saphyr-parser", &["toolwright-cli"]),
     (
         "tokio",
-        &[
-            "toolwright-mcp",
-            "toolwright-sources",
-            "toolwright-sqlite",
-            "toolwright-restate",
-            "toolwright-cli",
-            "xtask",
-        ],
+        &["toolwright-mcp", "toolwright-sources", "toolwright-sqlite", "toolwright-restate", "toolwright-cli", "xtask"],
     ),
 ];
 
@@ -99,22 +86,15 @@ const ONE_MAJOR: [&str; 17] = [
 ];
 
 pub(super) fn problems(metadata: &Value) -> Vec<Problem> {
-    let ours: Vec<&Value> = list(metadata, "packages")
-        .iter()
-        .filter(|package| package.get("source").is_none_or(Value::is_null))
-        .collect();
+    let ours: Vec<&Value> =
+        list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null)).collect();
     let names: Vec<&str> = ours.iter().map(|package| text(package, "name")).collect();
     let mut problems = Vec::new();
     for package in &ours {
         let name = text(package, "name");
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
-            let help =
-                "decide which crates it may use and add it to EDGES in xtask/src/tidy/graph.rs";
-            problems.push(Problem::new(
-                name,
-                "is a crate nobody gave a place in the architecture",
-                help,
-            ));
+            let help = "decide which crates it may use and add it to EDGES in xtask/src/tidy/graph.rs";
+            problems.push(Problem::new(name, "is a crate nobody gave a place in the architecture", help));
             continue;
         };
         for dependency in list(package, "dependencies") {
@@ -126,20 +106,14 @@ pub(super) fn problems(metadata: &Value) -> Vec<Problem> {
     problems
 }
 
-fn edge_problem(
-    name: &str,
-    dependency: &Value,
-    ours: &[&str],
-    allowed: &[&str],
-) -> Option<Problem> {
+fn edge_problem(name: &str, dependency: &Value, ours: &[&str], allowed: &[&str]) -> Option<Problem> {
     let on = text(dependency, "name");
     // A crate's tests may use the crate itself with its `testing` feature.
     let own_tests = on == name && text(dependency, "kind") == "dev";
     if !ours.contains(&on) || allowed.contains(&on) || own_tests {
         return None;
     }
-    let help =
-        "adapters meet in toolwright-cli only, and the core knows none of them (ARCHITECTURE.md)";
+    let help = "adapters meet in toolwright-cli only, and the core knows none of them (ARCHITECTURE.md)";
     Some(Problem::new(name, format!("depends on `{on}`"), help))
 }
 
@@ -154,11 +128,9 @@ fn heavy_problems(name: &str, dependency: &Value) -> Vec<Problem> {
         let help = "one crate knows each foreign thing and converts at its border";
         problems.push(Problem::new(name, format!("depends on `{on}`"), help));
     }
-    let fancy = list(dependency, "features").iter().any(|feature| {
-        feature
-            .as_str()
-            .is_some_and(|feature| feature.starts_with("fancy"))
-    });
+    let fancy = list(dependency, "features")
+        .iter()
+        .any(|feature| feature.as_str().is_some_and(|feature| feature.starts_with("fancy")));
     if on == "miette" && fancy && name != FANCY {
         problems.push(Problem::new(
             name,
@@ -175,10 +147,7 @@ fn heavy_problems(name: &str, dependency: &Value) -> Vec<Problem> {
 
 fn feature_problems(metadata: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let nodes = metadata
-        .get("resolve")
-        .map(|resolve| list(resolve, "nodes"))
-        .unwrap_or_default();
+    let nodes = metadata.get("resolve").map(|resolve| list(resolve, "nodes")).unwrap_or_default();
     for (name, off) in FEATURES_OFF {
         let ids: Vec<&str> = list(metadata, "packages")
             .iter()
@@ -186,18 +155,11 @@ fn feature_problems(metadata: &Value) -> Vec<Problem> {
             .map(|package| text(package, "id"))
             .collect();
         for node in nodes.iter().filter(|node| ids.contains(&text(node, "id"))) {
-            for feature in list(node, "features")
-                .iter()
-                .filter_map(Value::as_str)
-                .filter(|feature| off.contains(feature))
+            for feature in
+                list(node, "features").iter().filter_map(Value::as_str).filter(|feature| off.contains(feature))
             {
-                let help =
-                    "ask for it with `default-features = false`: schemas must never fetch anything";
-                problems.push(Problem::new(
-                    name,
-                    format!("is built with `{feature}`"),
-                    help,
-                ));
+                let help = "ask for it with `default-features = false`: schemas must never fetch anything";
+                problems.push(Problem::new(name, format!("is built with `{feature}`"), help));
             }
         }
     }
@@ -207,35 +169,21 @@ fn feature_problems(metadata: &Value) -> Vec<Problem> {
 /// Every crate of ours takes the lints of the workspace.
 pub(super) fn manifest_problems(metadata: &Value) -> Result<Vec<Problem>, String> {
     let mut problems = Vec::new();
-    for package in list(metadata, "packages")
-        .iter()
-        .filter(|package| package.get("source").is_none_or(Value::is_null))
+    for package in list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null))
     {
         let path = text(package, "manifest_path");
-        let manifest = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read `{path}`: {error}"))?;
+        let manifest = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
         if !takes_workspace_lints(&manifest) {
             let help = "add `[lints]` with `workspace = true`";
-            problems.push(Problem::new(
-                text(package, "name"),
-                "does not take the lints of the workspace",
-                help,
-            ));
+            problems.push(Problem::new(text(package, "name"), "does not take the lints of the workspace", help));
         }
     }
     Ok(problems)
 }
 
 fn takes_workspace_lints(manifest: &str) -> bool {
-    let mut lines = manifest
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| *line != "[lints]")
-        .skip(1);
-    lines
-        .by_ref()
-        .take_while(|line| !line.starts_with('['))
-        .any(|line| line.replace(' ', "") == "workspace=true")
+    let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
+    lines.by_ref().take_while(|line| !line.starts_with('[')).any(|line| line.replace(' ', "") == "workspace=true")
 }
 
 /// No two majors of a crate that is expensive twice.
@@ -258,13 +206,7 @@ pub(super) fn lock_problems(lock: &str) -> Vec<Problem> {
     let twice = majors.into_iter().filter(|(_, found)| found.len() > 1);
     let help = "raise or lower the dependency that brings the other one (`cargo tree -d`)";
     twice
-        .map(|(name, found)| {
-            Problem::new(
-                "Cargo.lock",
-                format!("`{name}` is there as {}", found.join(" and ")),
-                help,
-            )
-        })
+        .map(|(name, found)| Problem::new("Cargo.lock", format!("`{name}` is there as {}", found.join(" and ")), help))
         .collect()
 }
 
@@ -283,18 +225,11 @@ fn major(version: &str) -> String {
 }
 
 pub(super) fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
-    value
-        .get(member)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.get(member).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 pub(super) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value
-        .get(member)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -305,12 +240,8 @@ mod tests {
 
     fn found(name: &str, dependencies: &Value) -> Vec<String> {
         let ours = json!({"name": "toolwright", "source": null, "dependencies": []});
-        let mut packages =
-            vec![json!({"name": name, "source": null, "dependencies": dependencies})];
-        packages.extend(
-            ["toolwright-mcp", "toolwright-sources"]
-                .map(|name| json!({"name": name, "source": null})),
-        );
+        let mut packages = vec![json!({"name": name, "source": null, "dependencies": dependencies})];
+        packages.extend(["toolwright-mcp", "toolwright-sources"].map(|name| json!({"name": name, "source": null})));
         packages.push(ours);
         problems(&json!({"packages": packages}))
             .into_iter()
@@ -320,11 +251,9 @@ mod tests {
 
     #[test]
     fn adapters_do_not_see_each_other() {
-        let dependencies = json!([{"name": "toolwright"}, {"name": "toolwright-mcp", "kind": "dev"}, {"name": "tokio"}]);
-        assert_eq!(
-            found("toolwright-sources", &dependencies),
-            ["toolwright-sources: depends on `toolwright-mcp`"]
-        );
+        let dependencies =
+            json!([{"name": "toolwright"}, {"name": "toolwright-mcp", "kind": "dev"}, {"name": "tokio"}]);
+        assert_eq!(found("toolwright-sources", &dependencies), ["toolwright-sources: depends on `toolwright-mcp`"]);
     }
 
     #[test]
@@ -333,26 +262,17 @@ mod tests {
             {"name": "tokio", "kind": "dev"}, {"name": "toolwright", "kind": "dev"}, {"name": "serde"},
             {"name": "ureq"}, {"name": "toolwright-mcp"}, {"name": "miette", "features": ["fancy"]}
         ]);
-        let expected = ["`ureq`", "`toolwright-mcp`", "`toolwright-mcp`"]
-            .map(|on| format!("toolwright: depends on {on}"));
+        let expected =
+            ["`ureq`", "`toolwright-mcp`", "`toolwright-mcp`"].map(|on| format!("toolwright: depends on {on}"));
         let found = found("toolwright", &dependencies);
         assert_eq!(found.len(), 4, "{found:?}");
-        assert!(
-            expected.iter().all(|problem| found.contains(problem)),
-            "{found:?}"
-        );
-        assert!(
-            found.contains(&"toolwright: asks for `miette` with `fancy`".to_owned()),
-            "{found:?}"
-        );
+        assert!(expected.iter().all(|problem| found.contains(problem)), "{found:?}");
+        assert!(found.contains(&"toolwright: asks for `miette` with `fancy`".to_owned()), "{found:?}");
     }
 
     #[test]
     fn a_heavy_thing_is_known_by_one_crate() {
-        assert_eq!(
-            found("toolwright-cli", &json!([{"name": "rmcp"}])),
-            ["toolwright-cli: depends on `rmcp`"]
-        );
+        assert_eq!(found("toolwright-cli", &json!([{"name": "rmcp"}])), ["toolwright-cli: depends on `rmcp`"]);
         assert_eq!(found("toolwright-new", &json!([])).len(), 1);
     }
 
@@ -369,20 +289,13 @@ mod tests {
     fn two_majors_are_found_and_two_minors_are_not() {
         let lock = "name = \"tokio\"\nversion = \"1.2.0\"\nname = \"tokio\"\nversion = \"1.4.0\"\n\
                     name = \"schemars\"\nversion = \"0.8.1\"\nname = \"schemars\"\nversion = \"1.2.0\"\n";
-        let found: Vec<String> = lock_problems(lock)
-            .into_iter()
-            .map(|problem| problem.what)
-            .collect();
+        let found: Vec<String> = lock_problems(lock).into_iter().map(|problem| problem.what).collect();
         assert_eq!(found, ["`schemars` is there as 0.8 and 1"]);
     }
 
     #[test]
     fn lints_of_the_workspace_are_asked_for() {
-        assert!(takes_workspace_lints(
-            "[package]\n[lints]\nworkspace = true\n"
-        ));
-        assert!(!takes_workspace_lints(
-            "[lints]\n[dependencies]\nworkspace = true\n"
-        ));
+        assert!(takes_workspace_lints("[package]\n[lints]\nworkspace = true\n"));
+        assert!(!takes_workspace_lints("[lints]\n[dependencies]\nworkspace = true\n"));
     }
 }

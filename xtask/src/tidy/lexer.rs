@@ -30,21 +30,13 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
                 while let Some(next) = chars.next_if(|next| is_word(*next)) {
                     word.push(next);
                 }
-                if matches!(word.as_str(), "r" | "br" | "cr")
-                    && matches!(chars.peek(), Some('"' | '#'))
-                {
+                if matches!(word.as_str(), "r" | "br" | "cr") && matches!(chars.peek(), Some('"' | '#')) {
                     line += skip_raw(&mut chars);
                 } else {
-                    tokens.push(Token {
-                        text: word,
-                        line: start,
-                    });
+                    tokens.push(Token { text: word, line: start });
                 }
             }
-            _ => tokens.push(Token {
-                text: char.to_string(),
-                line: start,
-            }),
+            _ => tokens.push(Token { text: char.to_string(), line: start }),
         }
     }
     tokens
@@ -142,8 +134,7 @@ mod tests {
 
     #[test]
     fn comments_and_text_are_no_code() {
-        let source =
-            "a /* x { /* y */ } */ b // todo!\nc \"d { \\\" e\" f r#\"g \" h\"# i b\"j\" k";
+        let source = "a /* x { /* y */ } */ b // todo!\nc \"d { \\\" e\" f r#\"g \" h\"# i b\"j\" k";
         assert_eq!(words(source), ["a", "b", "c", "f", "i", "b", "k"]);
         assert_eq!(words("r#type x"), ["type", "x"]);
     }
@@ -151,21 +142,14 @@ mod tests {
     #[test]
     fn characters_and_lifetimes_are_no_code() {
         assert_eq!(words("'{' 'a' '\\'' '\\\\' '\\u{7b}' x"), ["x"]);
-        assert_eq!(
-            words("<'a, 'static> 'x: loop"),
-            ["<", ",", ">", ":", "loop"]
-        );
+        assert_eq!(words("<'a, 'static> 'x: loop"), ["<", ",", ">", ":", "loop"]);
     }
 
     #[test]
     fn lines_are_counted_through_text_and_comments() {
         let source = "\"a\nb\\\nc\" x /* \n\n */ y // z\nz r\"\n\" w";
-        let lines: Vec<(String, usize)> = tokens(source)
-            .into_iter()
-            .map(|token| (token.text, token.line))
-            .collect();
-        let expected =
-            [("x", 3), ("y", 5), ("z", 6), ("w", 7)].map(|(text, line)| (text.to_owned(), line));
+        let lines: Vec<(String, usize)> = tokens(source).into_iter().map(|token| (token.text, token.line)).collect();
+        let expected = [("x", 3), ("y", 5), ("z", 6), ("w", 7)].map(|(text, line)| (text.to_owned(), line));
         assert_eq!(lines, expected);
     }
 }

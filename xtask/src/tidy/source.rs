@@ -11,9 +11,7 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Names that say nothing of what is inside.
-const NAMES: [&str; 9] = [
-    "utils", "util", "common", "helpers", "helper", "manager", "imp", "misc", "stuff",
-];
+const NAMES: [&str; 9] = ["utils", "util", "common", "helpers", "helper", "manager", "imp", "misc", "stuff"];
 
 /// Macros that stand for work somebody meant to do.
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
@@ -32,22 +30,12 @@ pub(super) fn problems(files: &[String]) -> Result<Vec<Problem>, String> {
 fn name_problems(path: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     if path.ends_with("/mod.rs") {
-        problems.push(Problem::new(
-            path,
-            "a module is called `mod.rs`",
-            "name it after itself: `x.rs` beside `x/`",
-        ));
+        problems.push(Problem::new(path, "a module is called `mod.rs`", "name it after itself: `x.rs` beside `x/`"));
     }
-    let parts = Path::new(path)
-        .iter()
-        .map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned());
+    let parts = Path::new(path).iter().map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned());
     for part in parts.filter(|part| NAMES.contains(&part.as_str())) {
         let help = "name a file after what is in it, in the words of docs/glossary.md";
-        problems.push(Problem::new(
-            path,
-            format!("`{part}` says nothing of what is inside"),
-            help,
-        ));
+        problems.push(Problem::new(path, format!("`{part}` says nothing of what is inside"), help));
     }
     problems
 }
@@ -57,26 +45,13 @@ fn content_problems(path: &str, source: &str, exceptions: &Exceptions) -> Vec<Pr
     let lines = source.lines().count();
     if !exceptions.allow(&exceptions::file(path), lines, FILE_LINES_MAX) {
         let what = format!("{lines} lines, at most {FILE_LINES_MAX} fit one idea");
-        problems.push(Problem::new(
-            path,
-            what,
-            "split it by idea, tests may move to a file of their own",
-        ));
+        problems.push(Problem::new(path, what, "split it by idea, tests may move to a file of their own"));
     }
     let tokens = lexer::tokens(source);
     for (name, line, lines) in functions(&tokens) {
-        if !exceptions.allow(
-            &exceptions::function(path, &name),
-            lines,
-            FUNCTION_LINES_MAX,
-        ) {
-            let what =
-                format!("`{name}` has {lines} lines, at most {FUNCTION_LINES_MAX} fit on a screen");
-            problems.push(Problem::new(
-                format!("{path}:{line}"),
-                what,
-                "split it where its steps are",
-            ));
+        if !exceptions.allow(&exceptions::function(path, &name), lines, FUNCTION_LINES_MAX) {
+            let what = format!("`{name}` has {lines} lines, at most {FUNCTION_LINES_MAX} fit on a screen");
+            problems.push(Problem::new(format!("{path}:{line}"), what, "split it where its steps are"));
         }
     }
     for pair in tokens.windows(2) {
@@ -100,9 +75,7 @@ fn functions(tokens: &[Token]) -> Vec<(String, usize, usize)> {
     let mut functions = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
         let [keyword, name] = pair else { continue };
-        let named = name
-            .text
-            .starts_with(|char: char| char == '_' || char.is_alphabetic());
+        let named = name.text.starts_with(|char: char| char == '_' || char.is_alphabetic());
         if keyword.text != "fn" || !named {
             continue;
         }
@@ -141,10 +114,7 @@ mod tests {
 
     fn found(path: &str, source: &str) -> Vec<String> {
         let exceptions = Exceptions::default();
-        content_problems(path, source, &exceptions)
-            .into_iter()
-            .map(|problem| problem.what)
-            .collect()
+        content_problems(path, source, &exceptions).into_iter().map(|problem| problem.what).collect()
     }
 
     #[test]
@@ -153,10 +123,7 @@ mod tests {
         let source = format!(
             "trait T {{ fn declared(&self, n: [u8; 2]); }}\nimpl T {{\n    fn long(&self) {{\n{body}    }}\n}}\n"
         );
-        assert_eq!(
-            found("a.rs", &source),
-            ["`long` has 71 lines, at most 70 fit on a screen"]
-        );
+        assert_eq!(found("a.rs", &source), ["`long` has 71 lines, at most 70 fit on a screen"]);
         let body = "    let x = \"{\"; // }\n".repeat(68);
         assert!(found("a.rs", &format!("fn fits() {{\n{body}}}\n")).is_empty());
     }
@@ -164,18 +131,12 @@ mod tests {
     #[test]
     fn a_long_file_is_found() {
         assert!(found("a.rs", &"//\n".repeat(600)).is_empty());
-        assert_eq!(
-            found("a.rs", &"//\n".repeat(601)),
-            ["601 lines, at most 600 fit one idea"]
-        );
+        assert_eq!(found("a.rs", &"//\n".repeat(601)), ["601 lines, at most 600 fit one idea"]);
     }
 
     #[test]
     fn unfinished_work_is_found_in_code_and_not_in_text() {
-        assert_eq!(
-            found("a.rs", "fn f() { todo!() }"),
-            ["`todo!` is not finished work"]
-        );
+        assert_eq!(found("a.rs", "fn f() { todo!() }"), ["`todo!` is not finished work"]);
         assert!(found("a.rs", "// todo!\nfn f() { g(\"dbg!\") }").is_empty());
     }
 

@@ -31,9 +31,7 @@ pub(super) fn problems(files: &[String]) -> Vec<Problem> {
             problems.extend(broken_links(path, &text, exists));
         }
     }
-    problems.extend(changelog(
-        repo::read("CHANGELOG.md").as_deref().unwrap_or_default(),
-    ));
+    problems.extend(changelog(repo::read("CHANGELOG.md").as_deref().unwrap_or_default()));
     problems
 }
 
@@ -62,11 +60,7 @@ fn broken_links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Pr
             continue;
         }
         let help = "links are relative to the file they stand in";
-        problems.push(Problem::new(
-            format!("{path}:{line}"),
-            format!("`{target}` leads nowhere"),
-            help,
-        ));
+        problems.push(Problem::new(format!("{path}:{line}"), format!("`{target}` leads nowhere"), help));
     }
     problems
 }
@@ -83,15 +77,9 @@ fn links(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("``");
-        let inline = prose
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', ' ']).next());
+        let inline = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
         links.extend(inline.map(|target| (index + 1, target.to_owned())));
-        if let Some((_, target)) = prose
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once("]: "))
-        {
+        if let Some((_, target)) = prose.strip_prefix('[').and_then(|rest| rest.split_once("]: ")) {
             links.push((index + 1, target.trim().to_owned()));
         }
     }
@@ -104,11 +92,7 @@ fn changelog(text: &str) -> Option<Problem> {
         return None;
     }
     let help = "every change a user can see is told there, in the user's words";
-    Some(Problem::new(
-        "CHANGELOG.md",
-        "has no `## Unreleased` section",
-        help,
-    ))
+    Some(Problem::new("CHANGELOG.md", "has no `## Unreleased` section", help))
 }
 
 #[cfg(test)]
