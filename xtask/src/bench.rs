@@ -81,13 +81,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// All variants of one case, in turns.
-fn measure(
-    id: &str,
-    rounds: usize,
-    milliseconds: u64,
-    ours: &mut Side,
-    mut peer: Option<&mut Side>,
-) -> Result<Figures, String> {
+fn measure(id: &str, rounds: usize, milliseconds: u64, ours: &mut Side, mut peer: Option<&mut Side>) -> Result<Figures, String> {
     let mut series = Figures::series(id);
     for _ in 0..rounds {
         for (variant, samples) in series.variants() {

@@ -27,8 +27,7 @@ struct Command {
 pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, String> {
     let mut failed = 0_usize;
     let files = repo::files()?;
-    let rust: Vec<String> =
-        files.iter().filter(|path| path.ends_with(".rs")).filter_map(|path| repo::read(path).ok()).collect();
+    let rust: Vec<String> = files.iter().filter(|path| path.ends_with(".rs")).filter_map(|path| repo::read(path).ok()).collect();
     for path in files.iter().filter(|path| path.ends_with(".md") && !path.contains("/tests/")) {
         let text = repo::read(path)?;
         if has_rust(&text) {
@@ -36,9 +35,7 @@ pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, Stri
             count.add(Count::one(included));
             if !included {
                 failed += 1;
-                println!(
-                    "{path}: has Rust blocks that no doctest compiles\n    help: include it in xtask/src/doctests.rs"
-                );
+                println!("{path}: has Rust blocks that no doctest compiles\n    help: include it in xtask/src/doctests.rs");
             }
         }
         for command in commands(&text) {
@@ -69,8 +66,7 @@ fn execute(command: &Command, peers: Option<&Path>) -> Result<(), String> {
     if let Some(peers) = peers {
         shell.env(crate::peers::VARIABLE, peers);
     }
-    let output =
-        shell.stdin(std::process::Stdio::null()).output().map_err(|error| format!("cannot start bash: {error}"))?;
+    let output = shell.stdin(std::process::Stdio::null()).output().map_err(|error| format!("cannot start bash: {error}"))?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if output.status.code() != Some(command.exit) {
         return Err(format!("ended with {}, expected exit code {}\n{stdout}{stderr}", output.status, command.exit));
@@ -178,10 +174,7 @@ fn line_matches(expected: &str, line: &str) -> bool {
     let Some(rest) = line.strip_prefix(head) else {
         return false;
     };
-    rest.char_indices()
-        .map(|(at, _)| at)
-        .chain([rest.len()])
-        .any(|at| line_matches(tail, rest.get(at..).unwrap_or_default()))
+    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_matches(tail, rest.get(at..).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -191,13 +184,7 @@ mod tests {
     #[test]
     fn commands_and_what_they_print_are_read() {
         let text = "```console exit=11 peers\n$ a --b \\\n    c\nout ...\n\n$ d\n```\n\n```sh\n$ no\n```\n";
-        let first = Command {
-            line: 2,
-            text: "a --b     c".to_owned(),
-            expected: vec!["out ...".to_owned()],
-            needs_peers: true,
-            exit: 11,
-        };
+        let first = Command { line: 2, text: "a --b     c".to_owned(), expected: vec!["out ...".to_owned()], needs_peers: true, exit: 11 };
         let second = Command { line: 6, text: "d".to_owned(), expected: vec![], needs_peers: true, exit: 11 };
         assert_eq!(commands(text), [first, second]);
     }

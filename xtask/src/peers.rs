@@ -33,15 +33,7 @@ pub(crate) fn install() -> Result<Installed, String> {
 
 /// The package that the benchmarks are compared with.
 pub(crate) fn install_bench() -> Result<Installed, String> {
-    let flags = [
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-        "--omit=optional",
-        "--omit=peer",
-    ];
+    let flags = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--omit=optional", "--omit=peer"];
     install_from("bench", "bench-peer", &flags)
 }
 
@@ -52,8 +44,7 @@ fn install_from(from: &str, to: &str, npm: &[&str]) -> Result<Installed, String>
     }
     let folder = repo::target()?.join(to);
     std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
-    let manifests =
-        ["package.json", "package-lock.json"].map(|name| (name, repo::read(&format!("{from}/{name}")).ok()));
+    let manifests = ["package.json", "package-lock.json"].map(|name| (name, repo::read(&format!("{from}/{name}")).ok()));
     let wanted: String = manifests.iter().filter_map(|(_, text)| text.as_deref()).collect();
     let stamp = folder.join("installed.txt");
     if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {

@@ -49,8 +49,7 @@ pub(crate) fn metadata() -> Result<Value, String> {
 /// The folder cargo builds into, which may be outside of the checkout.
 pub(crate) fn target() -> Result<PathBuf, String> {
     let text = capture(cargo().args(["metadata", "--format-version=1", "--no-deps", "--quiet"]))?;
-    let metadata: Value =
-        serde_json::from_str(&text).map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
     let folder = metadata.get("target_directory").and_then(Value::as_str);
     folder.map(PathBuf::from).ok_or_else(|| "`cargo metadata` names no target directory".to_owned())
 }
@@ -113,8 +112,7 @@ mod tests {
     #[test]
     fn days_become_dates() {
         let dates = [0, 58, 59, 364, 365, 11_016, 20_787].map(super::date);
-        let expected =
-            ["1970-01-01", "1970-02-28", "1970-03-01", "1970-12-31", "1971-01-01", "2000-02-29", "2026-11-30"];
+        let expected = ["1970-01-01", "1970-02-28", "1970-03-01", "1970-12-31", "1971-01-01", "2000-02-29", "2026-11-30"];
         assert_eq!(dates, expected);
     }
 }

@@ -98,11 +98,8 @@ impl Stages {
 pub(crate) fn run(command: &mut Command, count: &mut Count) -> Result<Ended, String> {
     let shown = repo::shown(command);
     println!("$ {shown}");
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("cannot start `{shown}`: {error}"))?;
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start `{shown}`: {error}"))?;
     let stdout = child.stdout.take().ok_or_else(|| format!("`{shown}` has no stdout"))?;
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read what `{shown}` prints: {error}"))?;

@@ -112,13 +112,9 @@ fn real_peers(folder: &std::path::Path, count: &mut Count) -> Result<Ended, Stri
 /// Every target of a kind in our crates: its package and its name.
 fn targets(kind: &str) -> Result<Vec<(String, String)>, String> {
     let text = repo::capture(repo::cargo().args(["metadata", "--format-version=1", "--no-deps", "--quiet"]))?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
-    let list = |value: &serde_json::Value, member: &str| {
-        value.get(member).and_then(|list| list.as_array()).cloned().unwrap_or_default()
-    };
-    let name =
-        |value: &serde_json::Value| value.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+    let metadata: serde_json::Value = serde_json::from_str(&text).map_err(|error| format!("`cargo metadata` answered no JSON: {error}"))?;
+    let list = |value: &serde_json::Value, member: &str| value.get(member).and_then(|list| list.as_array()).cloned().unwrap_or_default();
+    let name = |value: &serde_json::Value| value.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
     let mut found = Vec::new();
     for package in list(&metadata, "packages") {
         for target in list(&package, "targets") {

@@ -54,17 +54,7 @@ impl Figures {
         let echo = "/echo";
         format!(
             "{:<36} {:>8} {:>8} {:>7} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
-            "case (ns CPU per step)",
-            "echo",
-            "bare",
-            echo,
-            "governed",
-            echo,
-            "peer",
-            "peer/bare",
-            "peer/gov.",
-            "2thr bare",
-            "2thr gov."
+            "case (ns CPU per step)", "echo", "bare", echo, "governed", echo, "peer", "peer/bare", "peer/gov.", "2thr bare", "2thr gov."
         )
     }
 }
@@ -164,21 +154,14 @@ mod tests {
     use super::*;
 
     fn figures(id: &str, bare: f64, governed: f64, peer: f64) -> Figures {
-        Figures {
-            id: id.to_owned(),
-            echo: 25.0,
-            bare,
-            governed,
-            bare_threads: bare,
-            governed_threads: 2.0 * governed,
-            peer,
-        }
+        Figures { id: id.to_owned(), echo: 25.0, bare, governed, bare_threads: bare, governed_threads: 2.0 * governed, peer }
     }
 
     #[test]
     fn a_bar_is_met_on_its_side_and_missed_on_the_other() {
         let all = [figures("a", 100.0, 300.0, 500.0), figures("b", 120.0, 300.0, f64::NAN)];
-        let case = json!({"bars": {"bareOverEcho": 4, "governedOverEcho": 11, "peerOverBare": 5, "peerOverGoverned": 2, "twoThreads": 1.3}});
+        let case =
+            json!({"bars": {"bareOverEcho": 4, "governedOverEcho": 11, "peerOverBare": 5, "peerOverGoverned": 2, "twoThreads": 1.3}});
         let verdicts = |case: Value, figures: &Figures| -> Vec<bool> {
             judge(&case, figures, &all).expect("the bars are known").iter().map(|bar| bar.met).collect()
         };

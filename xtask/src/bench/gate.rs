@@ -38,16 +38,14 @@ pub(crate) fn run() -> Result<Ended, String> {
         return Ok(Ended::LeftOut("`valgrind` is not on this machine".to_owned()));
     }
     let baseline = repo::read(BASELINE)?;
-    let baseline: Value =
-        serde_json::from_str(&baseline).map_err(|error| format!("`{BASELINE}` is no JSON: {error}"))?;
+    let baseline: Value = serde_json::from_str(&baseline).map_err(|error| format!("`{BASELINE}` is no JSON: {error}"))?;
     let here = compiler()?;
     if baseline.get("rustc").and_then(Value::as_str) != Some(here.as_str()) {
         println!("note: the baseline was counted with another compiler than {here}");
     }
     let mut worse = Vec::new();
     for (variant, now) in count()? {
-        let before =
-            baseline.get(variant).and_then(Value::as_f64).ok_or_else(|| format!("`{BASELINE}` has no `{variant}`"))?;
+        let before = baseline.get(variant).and_then(Value::as_f64).ok_or_else(|| format!("`{BASELINE}` has no `{variant}`"))?;
         let change = (now / before - 1.0) * 100.0;
         println!("{variant}: {now:.0} instructions a step, baseline {before:.0} ({change:+.1} %)");
         if change > SLACK_PERCENT {

@@ -37,11 +37,8 @@ impl Side {
     }
 
     fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
         let (Some(asks), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no stdin or no stdout"));
         };
@@ -55,8 +52,7 @@ impl Side {
         writeln!(self.asks, "{ask}").map_err(|error| format!("cannot ask {name} for `{case}`: {error}"))?;
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(|error| format!("{name} does not answer for `{case}`: {error}"))?;
-        let answer: Option<f64> =
-            serde_json::from_str::<Value>(&line).ok().and_then(|answer| answer.get("ns")?.as_f64());
+        let answer: Option<f64> = serde_json::from_str::<Value>(&line).ok().and_then(|answer| answer.get("ns")?.as_f64());
         answer.ok_or_else(|| format!("{name} answered `{}` for `{case}` ({variant})", line.trim()))
     }
 }

@@ -15,10 +15,7 @@ const EDGES: [(&str, &[&str]); 7] = [
     ("toolwright-mcp", &["toolwright"]),
     ("toolwright-sources", &["toolwright"]),
     ("toolwright-restate", &["toolwright"]),
-    (
-        "toolwright-cli",
-        &["toolwright", "toolwright-sqlite", "toolwright-mcp", "toolwright-sources", "toolwright-restate"],
-    ),
+    ("toolwright-cli", &["toolwright", "toolwright-sqlite", "toolwright-mcp", "toolwright-sources", "toolwright-restate"]),
     ("xtask", &["toolwright"]),
 ];
 
@@ -34,10 +31,7 @@ const HEAVY: [(&str, &[&str]); 11] = [
     ("rmcp", &["toolwright-mcp"]),
     ("rusqlite", &["toolwright-sqlite"]),
     ("saphyr-parser", &["toolwright-cli"]),
-    (
-        "tokio",
-        &["toolwright-mcp", "toolwright-sources", "toolwright-sqlite", "toolwright-restate", "toolwright-cli", "xtask"],
-    ),
+    ("tokio", &["toolwright-mcp", "toolwright-sources", "toolwright-sqlite", "toolwright-restate", "toolwright-cli", "xtask"]),
 ];
 
 /// Everything the core may use outside of its tests. It does no I/O, so nothing here may bring a runtime or a socket.
@@ -86,8 +80,7 @@ const ONE_MAJOR: [&str; 17] = [
 ];
 
 pub(super) fn problems(metadata: &Value) -> Vec<Problem> {
-    let ours: Vec<&Value> =
-        list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null)).collect();
+    let ours: Vec<&Value> = list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null)).collect();
     let names: Vec<&str> = ours.iter().map(|package| text(package, "name")).collect();
     let mut problems = Vec::new();
     for package in &ours {
@@ -128,15 +121,9 @@ fn heavy_problems(name: &str, dependency: &Value) -> Vec<Problem> {
         let help = "one crate knows each foreign thing and converts at its border";
         problems.push(Problem::new(name, format!("depends on `{on}`"), help));
     }
-    let fancy = list(dependency, "features")
-        .iter()
-        .any(|feature| feature.as_str().is_some_and(|feature| feature.starts_with("fancy")));
+    let fancy = list(dependency, "features").iter().any(|feature| feature.as_str().is_some_and(|feature| feature.starts_with("fancy")));
     if on == "miette" && fancy && name != FANCY {
-        problems.push(Problem::new(
-            name,
-            "asks for `miette` with `fancy`",
-            "only the crate that talks to people renders errors",
-        ));
+        problems.push(Problem::new(name, "asks for `miette` with `fancy`", "only the crate that talks to people renders errors"));
     }
     if name == "toolwright" && !tests_only && on != name && !CORE.contains(&on) {
         let help = "the core's dependencies are a closed list: CORE in xtask/src/tidy/graph.rs; nothing on it does I/O";
@@ -149,15 +136,10 @@ fn feature_problems(metadata: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     let nodes = metadata.get("resolve").map(|resolve| list(resolve, "nodes")).unwrap_or_default();
     for (name, off) in FEATURES_OFF {
-        let ids: Vec<&str> = list(metadata, "packages")
-            .iter()
-            .filter(|package| text(package, "name") == name)
-            .map(|package| text(package, "id"))
-            .collect();
+        let ids: Vec<&str> =
+            list(metadata, "packages").iter().filter(|package| text(package, "name") == name).map(|package| text(package, "id")).collect();
         for node in nodes.iter().filter(|node| ids.contains(&text(node, "id"))) {
-            for feature in
-                list(node, "features").iter().filter_map(Value::as_str).filter(|feature| off.contains(feature))
-            {
+            for feature in list(node, "features").iter().filter_map(Value::as_str).filter(|feature| off.contains(feature)) {
                 let help = "ask for it with `default-features = false`: schemas must never fetch anything";
                 problems.push(Problem::new(name, format!("is built with `{feature}`"), help));
             }
@@ -169,8 +151,7 @@ fn feature_problems(metadata: &Value) -> Vec<Problem> {
 /// Every crate of ours takes the lints of the workspace.
 pub(super) fn manifest_problems(metadata: &Value) -> Result<Vec<Problem>, String> {
     let mut problems = Vec::new();
-    for package in list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null))
-    {
+    for package in list(metadata, "packages").iter().filter(|package| package.get("source").is_none_or(Value::is_null)) {
         let path = text(package, "manifest_path");
         let manifest = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
         if !takes_workspace_lints(&manifest) {
@@ -205,9 +186,7 @@ pub(super) fn lock_problems(lock: &str) -> Vec<Problem> {
     }
     let twice = majors.into_iter().filter(|(_, found)| found.len() > 1);
     let help = "raise or lower the dependency that brings the other one (`cargo tree -d`)";
-    twice
-        .map(|(name, found)| Problem::new("Cargo.lock", format!("`{name}` is there as {}", found.join(" and ")), help))
-        .collect()
+    twice.map(|(name, found)| Problem::new("Cargo.lock", format!("`{name}` is there as {}", found.join(" and ")), help)).collect()
 }
 
 fn quoted<'a>(line: &'a str, key: &str) -> Option<&'a str> {
@@ -243,16 +222,12 @@ mod tests {
         let mut packages = vec![json!({"name": name, "source": null, "dependencies": dependencies})];
         packages.extend(["toolwright-mcp", "toolwright-sources"].map(|name| json!({"name": name, "source": null})));
         packages.push(ours);
-        problems(&json!({"packages": packages}))
-            .into_iter()
-            .map(|problem| format!("{}: {}", problem.place, problem.what))
-            .collect()
+        problems(&json!({"packages": packages})).into_iter().map(|problem| format!("{}: {}", problem.place, problem.what)).collect()
     }
 
     #[test]
     fn adapters_do_not_see_each_other() {
-        let dependencies =
-            json!([{"name": "toolwright"}, {"name": "toolwright-mcp", "kind": "dev"}, {"name": "tokio"}]);
+        let dependencies = json!([{"name": "toolwright"}, {"name": "toolwright-mcp", "kind": "dev"}, {"name": "tokio"}]);
         assert_eq!(found("toolwright-sources", &dependencies), ["toolwright-sources: depends on `toolwright-mcp`"]);
     }
 
@@ -262,8 +237,7 @@ mod tests {
             {"name": "tokio", "kind": "dev"}, {"name": "toolwright", "kind": "dev"}, {"name": "serde"},
             {"name": "ureq"}, {"name": "toolwright-mcp"}, {"name": "miette", "features": ["fancy"]}
         ]);
-        let expected =
-            ["`ureq`", "`toolwright-mcp`", "`toolwright-mcp`"].map(|on| format!("toolwright: depends on {on}"));
+        let expected = ["`ureq`", "`toolwright-mcp`", "`toolwright-mcp`"].map(|on| format!("toolwright: depends on {on}"));
         let found = found("toolwright", &dependencies);
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(expected.iter().all(|problem| found.contains(problem)), "{found:?}");

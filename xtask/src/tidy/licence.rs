@@ -116,13 +116,7 @@ mod tests {
     fn expressions_are_judged_as_written() {
         let allowed = allowed(DENY);
         assert_eq!(allowed, ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"]);
-        for good in [
-            "MIT",
-            "GPL-3.0 OR MIT",
-            "MIT/Apache-2.0",
-            "(MIT OR Apache-2.0) AND Unicode-3.0",
-            "Apache-2.0 WITH LLVM-exception",
-        ] {
+        for good in ["MIT", "GPL-3.0 OR MIT", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0 WITH LLVM-exception"] {
             assert!(permits(good, &allowed), "{good}");
         }
         for bad in ["", "Apache-2.0", "MIT AND GPL-3.0", "MIT AND", "(MIT", "MIT )", "MIT WITH LLVM-exception"] {
@@ -132,8 +126,7 @@ mod tests {
 
     #[test]
     fn a_second_source_is_found() {
-        let package =
-            |name: &str, source: Value| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});
+        let package = |name: &str, source: Value| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});
         let packages = json!([
             package("ours", Value::Null),
             package("a", json!("registry+one")),
@@ -147,10 +140,9 @@ mod tests {
 
     #[test]
     fn an_exception_has_an_end_and_is_over_after_it() {
-        let deny = "skip = [\n    \"a@1\", # until 2027-01-31\n    \"b@1\",\n    { crate = \"c\" }, # until 2026-01-31\n]\nallow = [\"x\"]\n";
-        let found = |today| -> Vec<String> {
-            exception_problems(deny, today).into_iter().map(|problem| problem.place).collect()
-        };
+        let deny =
+            "skip = [\n    \"a@1\", # until 2027-01-31\n    \"b@1\",\n    { crate = \"c\" }, # until 2026-01-31\n]\nallow = [\"x\"]\n";
+        let found = |today| -> Vec<String> { exception_problems(deny, today).into_iter().map(|problem| problem.place).collect() };
         assert_eq!(found("2026-11-30"), ["deny.toml:3", "deny.toml:4"]);
         assert_eq!(found("2027-02-01"), ["deny.toml:2", "deny.toml:3", "deny.toml:4"]);
         assert_eq!(exception_problems("ignore = [\"d\"]\nallow = [\"x\"]\n", "2026-11-30").len(), 1);

@@ -60,11 +60,7 @@ fn content_problems(path: &str, source: &str, exceptions: &Exceptions) -> Vec<Pr
             && UNFINISHED.contains(&word.text.as_str())
         {
             let place = format!("{path}:{}", word.line);
-            problems.push(Problem::new(
-                place,
-                format!("`{}!` is not finished work", word.text),
-                "finish it or take it out",
-            ));
+            problems.push(Problem::new(place, format!("`{}!` is not finished work", word.text), "finish it or take it out"));
         }
     }
     problems
@@ -120,9 +116,7 @@ mod tests {
     #[test]
     fn a_long_function_is_found_wherever_it_stands() {
         let body = "    let x = \"{\"; // }\n".repeat(69);
-        let source = format!(
-            "trait T {{ fn declared(&self, n: [u8; 2]); }}\nimpl T {{\n    fn long(&self) {{\n{body}    }}\n}}\n"
-        );
+        let source = format!("trait T {{ fn declared(&self, n: [u8; 2]); }}\nimpl T {{\n    fn long(&self) {{\n{body}    }}\n}}\n");
         assert_eq!(found("a.rs", &source), ["`long` has 71 lines, at most 70 fit on a screen"]);
         let body = "    let x = \"{\"; // }\n".repeat(68);
         assert!(found("a.rs", &format!("fn fits() {{\n{body}}}\n")).is_empty());

@@ -6,14 +6,8 @@ use super::Problem;
 use crate::repo;
 
 /// Text that belongs to a machine or a registry. Spelled in two halves, or this file would be the first problem.
-const LEAKS: [(&str, &str); 6] = [
-    ("crates", ".io"),
-    ("pypi", ".org"),
-    ("registry", ".npmjs"),
-    ("/ro", "ot/"),
-    ("/wo", "rk/"),
-    ("/tmp/ba", "sh_jobs"),
-];
+const LEAKS: [(&str, &str); 6] =
+    [("crates", ".io"), ("pypi", ".org"), ("registry", ".npmjs"), ("/ro", "ot/"), ("/wo", "rk/"), ("/tmp/ba", "sh_jobs")];
 
 /// Written by cargo, which names its registry in it.
 const MAY_NAME_A_REGISTRY: &str = "Cargo.lock";

@@ -1,10 +1,5 @@
 //! What a step costs, in times of this machine; ratios that compare are `cargo xtask bench`.
-#![expect(missing_docs, reason = "the macros of criterion make public items without docs")]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a benchmark is a host: it has a clock and threads"
-)]
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark is a host: it has a clock and threads")]
 
 use std::hint::black_box;
 use std::sync::Arc;

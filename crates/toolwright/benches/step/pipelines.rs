@@ -10,8 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Map, Value as Json, json};
 use toolwright::{
-    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, MemoryJournal, Registry,
-    ToolError, Value, tool,
+    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, MemoryJournal, Registry, ToolError, Value, tool,
 };
 
 pub(crate) type Failure = Box<dyn Error>;
@@ -155,8 +154,7 @@ fn schema_of(value: &Json) -> Json {
         }
         Json::Object(members) => {
             let required: Vec<&String> = members.keys().collect();
-            let properties: Map<String, Json> =
-                members.iter().map(|(name, value)| (name.clone(), kind_of(value))).collect();
+            let properties: Map<String, Json> = members.iter().map(|(name, value)| (name.clone(), kind_of(value))).collect();
             json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
         }
         other => kind_of(other),
