@@ -63,7 +63,8 @@ impl Pipeline {
         let steps = case.get("steps").and_then(Json::as_u64).ok_or("a case has steps")?;
         let input = expand(case.get("input").unwrap_or(&Json::Null), None);
         if variant == Variant::Echo {
-            let work = Work::Echo { tool: Arc::new(Plain), input: Value::from_json(input)? };
+            let first = expand(case.get("first").ok_or("a case has a first mapping")?, None);
+            let work = Work::Echo { tool: Arc::new(Plain), input: Value::from_json(sent(&first, &input))? };
             return Ok(Self { work, steps: 1 });
         }
         let work = composite(case, steps, &input, variant == Variant::Governed, clock)?;
