@@ -1,0 +1,2 @@
+//! x
+mod mask; mod tail; mod process; mod template;
