@@ -36,38 +36,21 @@ impl Secrets {
         if self.needles.is_empty() {
             return text.to_owned();
         }
-        String::from_utf8_lossy(&self.mask(text.as_bytes(), 0..text.len())).into_owned()
+        let bytes = text.as_bytes();
+        String::from_utf8_lossy(&replaced(bytes, 0..bytes.len(), self.places(bytes))).into_owned()
     }
 
-    /// The bytes of `keep`, with every secret that touches it replaced as a whole; `bytes` is what surrounds `keep` too.
+    /// The bytes of `keep`, with every secret that touches it replaced as a whole; `bytes` is what surrounds `keep` too, and its
+    /// end may be the middle of a secret.
     pub(crate) fn mask(&self, bytes: &[u8], keep: Range<usize>) -> Vec<u8> {
-        let mut masked = Vec::with_capacity(keep.len());
-        let mut at = keep.start;
-        for hidden in self.places(bytes) {
-            if hidden.end <= keep.start || hidden.start >= keep.end {
-                continue;
-            }
-            masked.extend_from_slice(bytes.get(at..hidden.start).unwrap_or_default());
-            masked.extend_from_slice(MASK.as_bytes());
-            at = hidden.end;
-        }
-        masked.extend_from_slice(bytes.get(at..keep.end).unwrap_or_default());
-        masked
+        let mut places = self.places(bytes);
+        places.extend(self.cut_at_end(bytes));
+        replaced(bytes, keep, joined(places))
     }
 
     /// Where secrets stand in `bytes`: in order, overlapping ones joined.
     fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut found: Vec<Range<usize>> = self.needles.iter().flat_map(|needle| occurrences(bytes, needle)).collect();
-        found.extend(self.cut_at_end(bytes));
-        found.sort_by_key(|place| (place.start, place.end));
-        let mut joined: Vec<Range<usize>> = Vec::with_capacity(found.len());
-        for place in found {
-            match joined.last_mut() {
-                Some(last) if place.start < last.end => last.end = last.end.max(place.end),
-                _ => joined.push(place),
-            }
-        }
-        joined
+        joined(self.needles.iter().flat_map(|needle| occurrences(bytes, needle)).collect())
     }
 
     /// The longest beginning of a secret that `bytes` ends with.
@@ -80,6 +63,30 @@ impl Secrets {
             .max()
             .map(|length| bytes.len() - length..bytes.len())
     }
+}
+
+fn joined(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    for place in places {
+        match joined.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => joined.push(place),
+        }
+    }
+    joined
+}
+
+fn replaced(bytes: &[u8], keep: Range<usize>, hidden: Vec<Range<usize>>) -> Vec<u8> {
+    let mut masked = Vec::with_capacity(keep.len());
+    let mut at = keep.start;
+    for place in hidden.into_iter().filter(|place| place.end > keep.start && place.start < keep.end) {
+        masked.extend_from_slice(bytes.get(at..place.start).unwrap_or_default());
+        masked.extend_from_slice(MASK.as_bytes());
+        at = place.end;
+    }
+    masked.extend_from_slice(bytes.get(at..keep.end).unwrap_or_default());
+    masked
 }
 
 fn occurrences<'b>(bytes: &'b [u8], needle: &'b [u8]) -> impl Iterator<Item = Range<usize>> + 'b {

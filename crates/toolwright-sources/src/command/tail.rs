@@ -1,5 +1,7 @@
 //! The end of a stream of unknown length, in bounded memory.
 
+use std::ops::Range;
+
 use super::mask::Secrets;
 
 /// The last bytes of a stream, whatever its length.
@@ -49,14 +51,17 @@ impl Tail {
 
 /// The beginning of a stream as text, cut between characters.
 pub(crate) fn head(bytes: &[u8], kept_max: usize, secrets: &Secrets) -> Shown {
-    if bytes.len() <= kept_max {
-        let masked = secrets.mask(bytes, 0..bytes.len());
-        return Shown { text: String::from_utf8_lossy(&masked).into_owned(), bytes_cut: 0 };
-    }
-    let end = (kept_max.saturating_sub(3)..=kept_max).rev().find(|&at| is_character_start(bytes, at)).unwrap_or(kept_max);
-    // A secret is searched for past the cut, too.
+    part(bytes, 0..bytes.len().min(kept_max), secrets)
+}
+
+/// A part of `bytes` as text, ending between characters; what stands around it tells where secrets are.
+pub(crate) fn part(bytes: &[u8], keep: Range<usize>, secrets: &Secrets) -> Shown {
+    let end = (keep.end.saturating_sub(3).max(keep.start)..=keep.end)
+        .rev()
+        .find(|&at| is_character_start(bytes, at))
+        .unwrap_or(keep.end);
     let context = bytes.len().min(end + secrets.longest());
-    let masked = secrets.mask(bytes.get(..context).unwrap_or_default(), 0..end);
+    let masked = secrets.mask(bytes.get(..context).unwrap_or_default(), keep.start..end);
     Shown { text: String::from_utf8_lossy(&masked).into_owned(), bytes_cut: (bytes.len() - end) as u64 }
 }
 
