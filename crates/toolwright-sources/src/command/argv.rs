@@ -3,11 +3,12 @@
 //! The core has checked the arguments against the input schema before; nothing here relies on it.
 
 use toolwright::Value;
+use toolwright::nearest::nearest;
 
 use super::mask::Secrets;
 use super::number::plain_decimal;
 use super::options;
-use super::plan::{Plan, nearest};
+use super::plan::Plan;
 use super::signature::{Argument, escaped};
 use super::template::{ArgTemplate, Part, Placeholder};
 

@@ -1,6 +1,7 @@
 //! From the declaration of a command to something that can run: every rule is checked here, once, before the tool exists.
 
 use toolwright::Value;
+use toolwright::nearest::nearest;
 
 use super::error::{CommandIssue, CommandIssueKind, Place};
 use super::lookup::Environment;
@@ -218,13 +219,4 @@ fn unused(used: &[Used<'_>], signature: &Signature, issues: &mut Vec<CommandIssu
             place: Place::Input { pointer: argument.pointer.clone() },
         });
     }
-}
-
-/// The known name that looks most like `name`, when one does.
-pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    known
-        .map(|candidate| (strsim::damerau_levenshtein(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= (name.chars().count().max(candidate.chars().count()) / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }

@@ -16,16 +16,17 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::tail::Tail;
 
-#[cfg(not(unix))]
-#[path = "process/single.rs"]
-mod group;
-#[cfg(unix)]
-#[path = "process/unix.rs"]
-mod group;
 #[cfg(target_os = "linux")]
 mod descendants;
+#[cfg(not(unix))]
+mod single;
+#[cfg(unix)]
+mod unix;
 
-use group::{Group, Pipes};
+#[cfg(not(unix))]
+use single::{Group, Pipes};
+#[cfg(unix)]
+use unix::{Group, Pipes};
 
 /// How long the pipes may stay open after the program has ended: a helper it left behind may still hold them.
 const PIPES_OPEN_AFTER_EXIT_MAX: Duration = Duration::from_millis(250);
