@@ -166,17 +166,18 @@ fn answer(script: &Script, line: &str, cancelled: &Shared) -> Option<String> {
         "server/discover" if script.dies_of_discover => die(1, "unknown method"),
         "server/discover" if !script.discover.is_empty() => {
             let versions = serde_json::to_string(&script.discover).unwrap();
-            Some(result(&id, &format!(
-                r#"{{"supportedVersions":{versions},"capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}}"#
-            )))
+            Some(result(
+                &id,
+                &format!(
+                    r#"{{"supportedVersions":{versions},"capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}}"#
+                ),
+            ))
         }
         "initialize" => Some(initialize(script, &id, &shallow)),
         "tools/list" => Some(result(&id, &page(script, &shallow))),
         "tools/call" => call(script, &id, params, cancelled),
         "ping" => Some(result(&id, "{}")),
-        other => Some(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no method {other}"}}}}"#
-        )),
+        other => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no method {other}"}}}}"#)),
     }
 }
 
@@ -191,9 +192,10 @@ fn initialize(script: &Script, id: &str, params: &serde_json::Value) -> String {
             r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"unsupported version","data":{{"supported":["{only}"]}}}}}}"#
         );
     }
-    result(id, &format!(
-        r#"{{"protocolVersion":"{asked}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}}}}"#
-    ))
+    result(
+        id,
+        &format!(r#"{{"protocolVersion":"{asked}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}}}}"#),
+    )
 }
 
 fn page(script: &Script, params: &serde_json::Value) -> String {
@@ -225,10 +227,7 @@ fn call(script: &Script, id: &str, params: &str, cancelled: &Shared) -> Option<S
     let params: Params<'_> = serde_json::from_str(params).unwrap();
     let arguments = params.arguments.map_or("", RawValue::get);
     let Some(act) = script.tools.get(&params.name) else {
-        return Some(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no tool {}"}}}}"#,
-            params.name
-        ));
+        return Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no tool {}"}}}}"#, params.name));
     };
     match act.act.as_str() {
         "result" => Some(result(id, act.result.as_ref().map_or("null", |raw| raw.get()))),

@@ -35,11 +35,8 @@ mod stdio;
 mod supervise;
 
 pub use effects::Hints;
-pub use error::{
-    CANCELLED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, UNAUTHORIZED, UNAVAILABLE,
-    UpstreamError,
-};
-pub use listing::{Listing, NAME_REJECTED, SCHEMA_REJECTED, Skipped};
+pub use error::{CANCELLED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, UNAUTHORIZED, UNAVAILABLE, UpstreamError};
+pub use listing::{Listing, Skipped};
 pub use spec::{Era, Limits, ServerSpec, Transport};
 pub use status::{State, Status};
 

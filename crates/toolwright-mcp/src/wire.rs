@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage,
-    ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, ListToolsRequest, MetaObject,
-    PaginatedRequestParams, ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
+    ClientRequest, CustomResult, ErrorCode, ErrorData, ListToolsRequest, MetaObject, PaginatedRequestParams, ProgressToken, RequestId,
+    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -104,9 +104,7 @@ pub(crate) fn incoming(bytes: &[u8], reading: &dyn Fn(&RequestId) -> Reading) ->
     match text.as_bytes().first() {
         Some(b'{') => vec![message(text, replaced, reading)],
         Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(parts) if !parts.is_empty() => {
-                parts.into_iter().map(|part| message(part.get(), replaced, reading)).collect()
-            }
+            Ok(parts) if !parts.is_empty() => parts.into_iter().map(|part| message(part.get(), replaced, reading)).collect(),
             _ => vec![Incoming::Noise],
         },
         _ => vec![Incoming::Noise],
@@ -129,13 +127,7 @@ fn message(text: &str, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading)
     }
 }
 
-fn reply(
-    text: &str,
-    envelope: &Envelope<'_>,
-    id: RequestId,
-    replaced: usize,
-    reading: &dyn Fn(&RequestId) -> Reading,
-) -> Incoming {
+fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     let wanted = reading(&id);
     if wanted == Reading::Typed {
         let message = typed(text).unwrap_or_else(|| failed_handshake(id, "its reply to the handshake cannot be read"));
@@ -173,9 +165,7 @@ fn failed_handshake(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
 /// A line that begins like a message and is none: ends the call that waits for it, if its id can be made out.
 fn unreadable(text: &str, why: &str, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     match salvaged_id(text) {
-        Some(id) if reading(&id) == Reading::Typed => {
-            Incoming::Message(failed_handshake(id, "its reply to the handshake is no JSON"))
-        }
+        Some(id) if reading(&id) == Reading::Typed => Incoming::Message(failed_handshake(id, "its reply to the handshake is no JSON")),
         Some(id) => Incoming::Message(unreadable_reply(id, &format!("it is no JSON: {why}"))),
         None => Incoming::Noise,
     }
@@ -297,9 +287,7 @@ pub(crate) fn call(name: &str, arguments: &Value, over_http: bool) -> Option<Cli
 /// The request for one page of the tool list.
 pub(crate) fn list(cursor: Option<&str>) -> ClientRequest {
     let request = match cursor {
-        Some(cursor) => {
-            ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())))
-        }
+        Some(cursor) => ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned()))),
         None => ListToolsRequest::default(),
     };
     ClientRequest::ListToolsRequest(request)

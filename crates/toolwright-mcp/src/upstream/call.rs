@@ -35,16 +35,12 @@ impl UpstreamTool {
         let over_http = matches!(self.shared.spec.transport, Transport::Http { .. });
         let mut sends = 0;
         let reply = loop {
-            let request = wire::call(&self.name, input, over_http).ok_or_else(|| {
-                ToolError::new("the arguments are no object").code("invalid_args").nothing_happened()
-            })?;
+            let request = wire::call(&self.name, input, over_http)
+                .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_args").nothing_happened())?;
             sends += 1;
-            let connection = connected(&self.shared, &self.name, call.cancel().cancelled())
-                .await
-                .map_err(tool_error)?;
+            let connection = connected(&self.shared, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
             let report = |progress: &wire::Progress| call.progress(progress.message.clone(), progress.done, progress.total);
-            let outcome =
-                exchange(&self.shared, &connection, request, &self.name, call.cancel().cancelled(), report).await;
+            let outcome = exchange(&self.shared, &connection, request, &self.name, call.cancel().cancelled(), report).await;
             match outcome {
                 Ok(reply) => break reply,
                 Err(lost) if lost.happened == Happened::No && !connection.is_live() && sends < SENDS_MAX => {}
@@ -66,18 +62,16 @@ impl UpstreamTool {
             .code(error::PROTOCOL)
             .outcome_unknown()),
             Reply::Result(parsed) => {
-                let note = (parsed.replaced > 0).then(|| {
-                    format!("{} broken characters in the answer were replaced by U+FFFD", parsed.replaced)
-                });
+                let note =
+                    (parsed.replaced > 0).then(|| format!("{} broken characters in the answer were replaced by U+FFFD", parsed.replaced));
                 self.result(&parsed.value, note)
             }
             Reply::Error(rpc) => Err(self.refused(rpc)),
-            Reply::Unreadable(why) => Err(ToolError::new(mask(&format!(
-                "the answer of server `{server}` to `{}` cannot be used: {why}",
-                self.name
-            )))
-            .code(error::PROTOCOL)
-            .outcome_unknown()),
+            Reply::Unreadable(why) => {
+                Err(ToolError::new(mask(&format!("the answer of server `{server}` to `{}` cannot be used: {why}", self.name)))
+                    .code(error::PROTOCOL)
+                    .outcome_unknown())
+            }
         }
     }
 
@@ -123,9 +117,7 @@ impl UpstreamTool {
         };
         let blocks = result.get("content").and_then(Value::as_array).unwrap_or_default();
         let text = joined_text(blocks).unwrap_or_else(|| {
-            result
-                .get("structuredContent")
-                .map_or_else(|| format!("`{}` failed and said nothing", self.name), Value::to_json_string)
+            result.get("structuredContent").map_or_else(|| format!("`{}` failed and said nothing", self.name), Value::to_json_string)
         });
         let kept = ["content", "structuredContent", "_meta"];
         let details = kept.iter().filter_map(|name| result.get(name).map(|value| (*name, value.clone())));

@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer,
-    RunningService,
-};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RunningService};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::error::{self, UpstreamError};
+use super::http;
 use super::process::Process;
 use super::progress::ProgressHub;
 use super::spec::{Era, ServerSpec, Transport};
 use super::status::Board;
 use super::stdio::StdioTransport;
-use super::http;
 
 /// How long a failed start waits for the process to end, so that its status can be told.
 const EXIT_NEWS: Duration = Duration::from_millis(500);
@@ -87,28 +84,28 @@ pub(crate) async fn open(spec: &ServerSpec, board: &Arc<Board>, era: Era) -> Res
     };
     match failure {
         Failure::Final(error) => Err(error),
-        Failure::Older { version, error } => {
-            attempt(spec, board, Era::Sessions, version).await.map_err(|again| match again {
-                Failure::Final(again) | Failure::Older { error: again, .. } => {
-                    if again.message.is_empty() { error } else { again }
+        Failure::Older { version, error } => attempt(spec, board, Era::Sessions, version).await.map_err(|again| match again {
+            Failure::Final(again) | Failure::Older { error: again, .. } => {
+                if again.message.is_empty() {
+                    error
+                } else {
+                    again
                 }
-            })
-        }
+            }
+        }),
     }
 }
 
 enum Failure {
     Final(UpstreamError),
     /// A start with that version and `initialize` may succeed.
-    Older { version: ProtocolVersion, error: UpstreamError },
+    Older {
+        version: ProtocolVersion,
+        error: UpstreamError,
+    },
 }
 
-async fn attempt(
-    spec: &ServerSpec,
-    board: &Arc<Board>,
-    era: Era,
-    version: ProtocolVersion,
-) -> Result<Opened, Failure> {
+async fn attempt(spec: &ServerSpec, board: &Arc<Board>, era: Era, version: ProtocolVersion) -> Result<Opened, Failure> {
     let progress = Arc::new(ProgressHub::default());
     let client = Client { board: board.clone(), version: version.clone() };
     let mode = lifecycle(era, &version);
@@ -149,21 +146,13 @@ fn lifecycle(era: Era, version: &ProtocolVersion) -> ClientLifecycleMode {
     }
 }
 
-fn opened(
-    service: RunningService<RoleClient, Client>,
-    process: Option<Process>,
-    progress: Arc<ProgressHub>,
-    board: &Board,
-) -> Opened {
+fn opened(service: RunningService<RoleClient, Client>, process: Option<Process>, progress: Arc<ProgressHub>, board: &Board) -> Opened {
     let peer = service.peer().clone();
     let mut era = Era::Auto;
     if let Some(info) = peer.peer_info() {
         let mut facts = board.facts();
         facts.protocol_version = Some(info.protocol_version.to_string());
-        facts.server_version = info
-            .server_info
-            .as_ref()
-            .map(|server| board.redactor.mask(&format!("{} {}", server.name, server.version)));
+        facts.server_version = info.server_info.as_ref().map(|server| board.redactor.mask(&format!("{} {}", server.name, server.version)));
         era = if info.protocol_version.has_initialize() { Era::Sessions } else { Era::Sessionless };
     }
     let connection = Connection { peer, progress, process, service: Mutex::new(Some(service)) };
@@ -195,8 +184,9 @@ async fn handshake_failed(
     };
     let upstream = UpstreamError::start(spec, &with_stderr(board, why));
     if error::unauthorized(error) {
-        return Failure::Final(UpstreamError { code: error::UNAUTHORIZED, ..upstream }
-            .help("check the credentials in the source's `headers`"));
+        return Failure::Final(
+            UpstreamError { code: error::UNAUTHORIZED, ..upstream }.help("check the credentials in the source's `headers`"),
+        );
     }
     // Some old servers end themselves at a request they do not know.
     if exited.is_some() && era == Era::Auto {

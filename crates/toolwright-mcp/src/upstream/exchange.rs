@@ -150,10 +150,7 @@ impl Drop for Abandoned {
 fn late(shared: &Shared, what: &str, how: &str, bounds: Bounds) -> Lost {
     Lost {
         code: error::TIMEOUT,
-        message: format!(
-            "`{what}` on server `{}` {how}: idle limit {:?}, total limit {:?}",
-            shared.spec.name, bounds.idle, bounds.total
-        ),
+        message: format!("`{what}` on server `{}` {how}: idle limit {:?}, total limit {:?}", shared.spec.name, bounds.idle, bounds.total),
         help: Some("raise `idleTimeout` or `callTimeout` of the source when the tool needs longer".to_owned()),
         happened: Happened::Unknown,
     }
@@ -234,21 +231,17 @@ fn http_failed(shared: &Shared, what: &str, error: &DynamicTransportError) -> Lo
             let after = status.retry_after.as_deref().map(|after| format!("; it asks to wait {after} s")).unwrap_or_default();
             lost(error::UNAVAILABLE, format!("server `{name}` is too busy for `{what}` (HTTP 429{after})"), Happened::No)
         }
-        Some(StreamableHttpError::Client(cause)) if cause.is_connect() => lost(
-            error::UNAVAILABLE,
-            format!("server `{name}` cannot be reached for `{what}`: {text}"),
-            Happened::No,
-        ),
+        Some(StreamableHttpError::Client(cause)) if cause.is_connect() => {
+            lost(error::UNAVAILABLE, format!("server `{name}` cannot be reached for `{what}`: {text}"), Happened::No)
+        }
         Some(StreamableHttpError::Client(_) | StreamableHttpError::SessionRecoveryTimeout) => lost(
             error::DISCONNECTED,
             format!("the connection to server `{name}` ended while `{what}` was running: {text}"),
             Happened::Unknown,
         ),
-        Some(StreamableHttpError::UnexpectedServerResponse(_)) => lost(
-            error::PROTOCOL,
-            format!("server `{name}` refused `{what}`: {text}"),
-            Happened::No,
-        ),
+        Some(StreamableHttpError::UnexpectedServerResponse(_)) => {
+            lost(error::PROTOCOL, format!("server `{name}` refused `{what}`: {text}"), Happened::No)
+        }
         _ => lost(error::PROTOCOL, format!("server `{name}` gave `{what}` no usable answer: {text}"), Happened::Unknown),
     }
 }

@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpClientTransport,
-    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+    StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
 use sse_stream::{Sse, SseStream};
 
@@ -85,12 +85,7 @@ fn custom_headers(
 
 impl HttpPeer {
     /// Sends a call or a listing and reads the answer.
-    async fn exchange(
-        &self,
-        post: Post,
-        id: RequestId,
-        reading: Reading,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
+    async fn exchange(&self, post: Post, id: RequestId, reading: Reading) -> Result<StreamableHttpPostResponse, HttpError> {
         let had_session = post.session_id.is_some();
         let limits = post.limits;
         let response = post.request(&self.client)?.send().await?;
@@ -99,11 +94,7 @@ impl HttpPeer {
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let session = response
-            .headers()
-            .get(HEADER_SESSION_ID)
-            .and_then(|session| session.to_str().ok())
-            .map(str::to_owned);
+        let session = response.headers().get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok()).map(str::to_owned);
         let kind = media_type(response.headers());
         if status.is_success() && kind == EVENT_STREAM_MIME_TYPE {
             let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), limits.max_sse_event_size));
@@ -201,9 +192,7 @@ struct Post {
 
 impl Post {
     fn request(self, client: &reqwest::Client) -> Result<reqwest::RequestBuilder, HttpError> {
-        let mut request = client
-            .post(self.uri.as_ref())
-            .header(ACCEPT, format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"));
+        let mut request = client.post(self.uri.as_ref()).header(ACCEPT, format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"));
         if let Some(token) = self.auth_header {
             request = request.bearer_auth(token);
         }
@@ -324,11 +313,7 @@ impl StreamableHttpClient for HttpPeer {
                 let post = Post { uri, message, session_id, auth_header, custom_headers, limits };
                 self.exchange(post, id, reading).await
             }
-            None => {
-                self.client
-                    .post_message_with_response_limits(uri, message, session_id, auth_header, custom_headers, limits)
-                    .await
-            }
+            None => self.client.post_message_with_response_limits(uri, message, session_id, auth_header, custom_headers, limits).await,
         }
     }
 
@@ -351,8 +336,7 @@ impl StreamableHttpClient for HttpPeer {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, HttpError> {
         let bytes_max = StreamableHttpResponseLimits::default().max_sse_event_size;
-        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, bytes_max)
-            .await
+        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, bytes_max).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -366,14 +350,7 @@ impl StreamableHttpClient for HttpPeer {
     ) -> Result<Events, HttpError> {
         let events = self
             .client
-            .get_stream_with_max_sse_event_size(
-                uri,
-                session_id,
-                last_event_id,
-                auth_header,
-                custom_headers,
-                max_sse_event_size,
-            )
+            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, max_sse_event_size)
             .await?;
         Ok(self.events(events, Reading::Raw))
     }

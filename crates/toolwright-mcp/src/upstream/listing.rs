@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use toolwright::{Origin, Text, ToolDef, Value, tool};
+use toolwright::{Origin, Registry, Text, ToolDef, Value, tool};
 
 use super::call::UpstreamTool;
 use super::effects::{Hints, effect};
@@ -11,9 +11,6 @@ use super::error::{self, UpstreamError};
 use super::exchange::{Lost, connected, exchange};
 use super::supervise::Shared;
 use crate::wire::{self, Reply};
-
-/// Characters of a name a tool may have.
-const NAME_CHARS_MAX: usize = 256;
 
 /// What a server offers.
 #[derive(Clone, Debug, Default)]
@@ -37,14 +34,12 @@ pub struct Skipped {
     pub name: Text,
     /// What is wrong with it.
     pub reason: String,
-    /// A stable word for that.
+    /// `invalid_tool` or `invalid_schema`.
     pub code: &'static str,
 }
 
-/// The name cannot be used.
-pub const NAME_REJECTED: &str = "name_rejected";
-/// A schema cannot be used.
-pub const SCHEMA_REJECTED: &str = "schema_rejected";
+const INVALID_TOOL: &str = "invalid_tool";
+const INVALID_SCHEMA: &str = "invalid_schema";
 
 /// Reads the whole list.
 pub(crate) async fn list(shared: &Arc<Shared>) -> Result<Listing, UpstreamError> {
@@ -175,18 +170,13 @@ impl Walk {
 
 /// A tool of ours out of a tool of theirs.
 fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static str, String)> {
-    let name = usable_name(raw).map_err(|why| (NAME_REJECTED, why))?;
-    let input = input_schema(raw.get("inputSchema")).map_err(|why| (SCHEMA_REJECTED, why))?;
-    let output = output_schema(raw.get("outputSchema")).map_err(|why| (SCHEMA_REJECTED, why))?;
+    let name = usable_name(raw).map_err(|why| (INVALID_TOOL, why))?;
+    let input = input_schema(raw.get("inputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
+    let output = output_schema(raw.get("outputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
     let annotations = raw.get("annotations").filter(|all| all.as_object().is_some());
     let spec = &shared.spec;
     let (effect, effect_from) = effect(spec, &name, Hints::of(annotations));
-    let origin = Origin {
-        source: spec.name.clone(),
-        kind: Text::from(spec.kind()),
-        name: name.clone(),
-        effect_from,
-    };
+    let origin = Origin { source: spec.name.clone(), kind: Text::from(spec.kind()), name: name.clone(), effect_from };
     let description = raw.get("description").and_then(Value::as_str).unwrap_or_default();
     let title = raw.get("title").or_else(|| annotations.and_then(|all| all.get("title"))).and_then(Value::as_str);
     let mut built = tool(spec.tool_id(&name), description).input_schema(input).origin(origin);
@@ -202,20 +192,23 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
     if let Some(annotations) = annotations {
         built = built.annotations(annotations.clone());
     }
-    Ok(built.handler(UpstreamTool { shared: shared.clone(), name }))
+    let tool = built.handler(UpstreamTool { shared: shared.clone(), name });
+    match Registry::new().register(tool.clone()) {
+        Ok(_) => Ok(tool),
+        // What a registry of its own does not take, no registry takes: better to learn it here, tool by tool.
+        Err(refused) => {
+            let reasons: Vec<&str> = refused.issues.iter().map(|issue| issue.message.as_str()).collect();
+            Err((refused.code(), reasons.join("; ")))
+        }
+    }
 }
 
 fn usable_name(raw: &Value) -> Result<Text, String> {
     let Some(name) = raw.get("name") else { return Err("it has no name".to_owned()) };
     let Some(text) = name.as_str() else { return Err(format!("its name is {} instead of a text", name.kind())) };
+    // The prefix would hide an empty name from the registry.
     if text.trim().is_empty() {
         return Err("its name is empty".to_owned());
-    }
-    if text.chars().count() > NAME_CHARS_MAX {
-        return Err(format!("its name is longer than {NAME_CHARS_MAX} characters"));
-    }
-    if text.chars().any(char::is_control) {
-        return Err("its name has control characters".to_owned());
     }
     Ok(Text::from(text))
 }
@@ -234,14 +227,11 @@ fn input_schema(schema: Option<&Value>) -> Result<Value, String> {
     if members.is_empty() {
         return Ok(none());
     }
-    match schema.get("type") {
-        Some(kind) if !allows_object(kind) => Err(format!("its input schema describes {kind}, not an object")),
-        Some(_) if schema.get("properties").is_none() => {
-            let added = members.iter().map(|(name, value)| (name.clone(), value.clone()));
-            Ok(Value::object(added.chain([(Text::from("properties"), empty())])))
-        }
-        _ => Ok(schema.clone()),
+    if schema.get("type").is_some_and(allows_object) && schema.get("properties").is_none() {
+        let given = members.iter().map(|(name, value)| (name.clone(), value.clone()));
+        return Ok(Value::object(given.chain([(Text::from("properties"), empty())])));
     }
+    Ok(schema.clone())
 }
 
 fn output_schema(schema: Option<&Value>) -> Result<Option<Value>, String> {

@@ -17,8 +17,26 @@ use super::status::Board;
 
 /// What a child inherits unless it gets a clean environment: enough to find programs, a home and a language.
 const INHERITED: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
-    "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES", "USERPROFILE",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+    "PATHEXT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMFILES",
+    "USERPROFILE",
 ];
 /// How often an ending process group is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);
@@ -45,9 +63,7 @@ pub(crate) struct Pipes {
 impl Process {
     /// Starts the server's command.
     pub(crate) fn start(spec: &ServerSpec, board: &Arc<Board>) -> Result<(Process, Pipes), UpstreamError> {
-        let mut child = command(spec)?
-            .spawn()
-            .map_err(|error| UpstreamError::not_started(spec, &board.redactor, &error))?;
+        let mut child = command(spec)?.spawn().map_err(|error| UpstreamError::not_started(spec, &board.redactor, &error))?;
         let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id())
         else {

@@ -80,11 +80,7 @@ fn url_secrets(url: &str) -> Vec<String> {
         found.extend(user.split_once(':').map(|(_, password)| password.to_owned()));
     }
     let query = query.split('#').next().unwrap_or_default();
-    found.extend(
-        query
-            .split('&')
-            .filter_map(|pair| pair.split_once('=').map(|(_, value)| value.to_owned())),
-    );
+    found.extend(query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value.to_owned())));
     found
 }
 

@@ -108,31 +108,16 @@ impl Default for Limits {
 
 impl ServerSpec {
     /// A server that is a child process.
-    pub fn stdio(
-        name: impl Into<Text>,
-        command: impl Into<String>,
-        args: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Self {
+    pub fn stdio(name: impl Into<Text>, command: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::new(
             name.into(),
-            Transport::Stdio {
-                command: command.into(),
-                args: args.into_iter().map(Into::into).collect(),
-                cwd: None,
-                env: Vec::new(),
-            },
+            Transport::Stdio { command: command.into(), args: args.into_iter().map(Into::into).collect(), cwd: None, env: Vec::new() },
         )
     }
 
     /// A server behind a URL.
     pub fn http(name: impl Into<Text>, url: impl Into<String>) -> Self {
-        Self::new(
-            name.into(),
-            Transport::Http {
-                url: url.into(),
-                headers: Vec::new(),
-            },
-        )
+        Self::new(name.into(), Transport::Http { url: url.into(), headers: Vec::new() })
     }
 
     fn new(name: Text, transport: Transport) -> Self {

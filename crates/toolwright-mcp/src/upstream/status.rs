@@ -93,11 +93,7 @@ pub(crate) struct Board {
 
 impl Board {
     pub(crate) fn new(redactor: Redactor, stderr_bytes_kept: usize) -> Self {
-        Board {
-            redactor,
-            stderr: Ring::new(stderr_bytes_kept),
-            facts: Mutex::new(Facts::default()),
-        }
+        Board { redactor, stderr: Ring::new(stderr_bytes_kept), facts: Mutex::new(Facts::default()) }
     }
 
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {

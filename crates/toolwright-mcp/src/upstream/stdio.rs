@@ -37,13 +37,7 @@ pub(crate) struct StdioTransport {
 
 impl StdioTransport {
     /// Puts the reader and the writer of a child to work.
-    pub(crate) fn new(
-        pipes: Pipes,
-        process: &Process,
-        board: &Arc<Board>,
-        progress: &Arc<ProgressHub>,
-        frame_bytes_max: usize,
-    ) -> Self {
+    pub(crate) fn new(pipes: Pipes, process: &Process, board: &Arc<Board>, progress: &Arc<ProgressHub>, frame_bytes_max: usize) -> Self {
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let handshakes = HandshakeIds::default();
@@ -71,10 +65,7 @@ impl StdioTransport {
 impl Transport<RoleClient> for StdioTransport {
     type Error = std::io::Error;
 
-    fn send(
-        &mut self,
-        item: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let Some(id) = wire::handshake_id(&item) {
             self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
         }
@@ -201,4 +192,3 @@ impl Reader {
         }
     }
 }
-

@@ -8,10 +8,7 @@ use toolwright_mcp::upstream::Upstream;
 /// C36 (the wire's part)
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_keeps_a_call_alive_up_to_its_total_limit() {
-    let acts = [
-        ("steady", r#"{"act":"steady","everyMs":150,"times":8}"#),
-        ("forever", r#"{"act":"steady","everyMs":150,"times":0}"#),
-    ];
+    let acts = [("steady", r#"{"act":"steady","everyMs":150,"times":8}"#), ("forever", r#"{"act":"steady","everyMs":150,"times":0}"#)];
     let mut spec = spec(&script(&acts));
     spec.idle_timeout = Duration::from_millis(600);
     spec.call_timeout = Duration::from_millis(2_000);
@@ -22,7 +19,7 @@ async fn progress_keeps_a_call_alive_up_to_its_total_limit() {
     let done = running.handle.await.unwrap().unwrap();
     assert_eq!(done.output.unwrap().as_str(), Some("done"));
     assert_eq!(progress.lock().unwrap().len(), 8);
-    assert_eq!(progress.lock().unwrap()[0].as_str(), "at 1");
+    assert_eq!(progress.lock().unwrap()[0], "at 1");
 
     let started = Instant::now();
     let failed = call(&listing, "s_forever", "{}").await.unwrap_err();
@@ -48,11 +45,7 @@ async fn silence_ends_a_call_and_the_server_is_told() {
 /// C35 (the wire's part), B093
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_reaches_the_server_and_hurts_no_other_call() {
-    let acts = [
-        ("two", r#"{"act":"silent"}"#),
-        ("ok", r#"{"act":"pid"}"#),
-        ("cancelled", r#"{"act":"cancelled"}"#),
-    ];
+    let acts = [("two", r#"{"act":"silent"}"#), ("ok", r#"{"act":"pid"}"#), ("cancelled", r#"{"act":"cancelled"}"#)];
     let server = upstream(&script(&acts));
     let listing = server.tools().await.unwrap();
     let running = start(&listing, "s_two", "{}");

@@ -32,8 +32,7 @@ async fn a_forgotten_session_is_renewed_once_and_the_call_sent_once_more() {
     web.restart();
     call(&listing, "w_write", "{}").await.unwrap();
     assert_eq!(web.seen("initialize").len(), 3);
-    let writes: Vec<_> =
-        web.seen("tools/call").into_iter().filter(|seen| seen.body.contains(r#""write""#)).collect();
+    let writes: Vec<_> = web.seen("tools/call").into_iter().filter(|seen| seen.body.contains(r#""write""#)).collect();
     // The first one was refused with 404 before anything ran.
     assert_eq!(writes.len(), 2);
     assert_ne!(writes[0].headers["mcp-session-id"], writes[1].headers["mcp-session-id"]);
@@ -90,10 +89,7 @@ async fn both_shapes_of_reply_keep_every_digit_and_unknown_blocks() {
     let web = Web::start(answering(move |_, n| match n {
         1 => Reply::Json(text.clone()),
         _ => Reply::Events(
-            vec![
-                r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.5}}"#.to_owned(),
-                text.clone(),
-            ],
+            vec![r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.5}}"#.to_owned(), text.clone()],
             Duration::ZERO,
         ),
     }))

@@ -4,8 +4,7 @@ use crate::server::{json, named, spec, upstream};
 use toolwright_mcp::upstream::Upstream;
 
 fn tools(prefix: &str, count: usize) -> String {
-    let tools: Vec<String> =
-        (0..count).map(|at| format!(r#"{{"name":"{prefix}_{at}","inputSchema":{{"type":"object"}}}}"#)).collect();
+    let tools: Vec<String> = (0..count).map(|at| format!(r#"{{"name":"{prefix}_{at}","inputSchema":{{"type":"object"}}}}"#)).collect();
     format!("[{}]", tools.join(","))
 }
 
@@ -67,32 +66,31 @@ async fn each_tool_is_judged_on_its_own() {
         {"name":"last","inputSchema":{"type":["object","null"]},"title":"Last","description":"the last","execution":{"taskSupport":"optional"}}
     ]"#;
     let listing = upstream(&format!(r#"{{"pages":[{}]}}"#, page.replace('\n', ""))).tools().await.unwrap();
-    let ids: Vec<&str> = listing.tools.iter().map(|tool| tool.id().as_str()).collect();
+    let ids: Vec<&str> = listing.tools.iter().map(|tool| tool.id()).collect();
     assert_eq!(ids, ["s_n1", "s_n2", "s_n3", "s_n4", "s_n5", "s_attach", "s_last"]);
     for id in ["s_n1", "s_n3", "s_n4", "s_n5"] {
         let schema = named(&listing, id).input_schema().unwrap();
         assert_eq!(*schema, json(r#"{"type":"object","properties":{}}"#), "{id}");
     }
     assert_eq!(named(&listing, "s_n2").input_schema().unwrap().get("additionalProperties"), Some(&json("false")));
-    let skipped: Vec<(&str, &str)> =
-        listing.skipped.iter().map(|skipped| (skipped.name.as_str(), skipped.code)).collect();
+    let skipped: Vec<(&str, &str)> = listing.skipped.iter().map(|skipped| (skipped.name.as_str(), skipped.code)).collect();
     assert_eq!(
         skipped,
         [
-            ("", "name_rejected"),
-            ("#8", "name_rejected"),
-            ("#9", "name_rejected"),
-            ("bad\u{1}name", "name_rejected"),
-            ("scalar", "schema_rejected"),
-            ("listed", "schema_rejected"),
-            ("text", "schema_rejected"),
-            ("out", "schema_rejected"),
+            ("", "invalid_tool"),
+            ("#8", "invalid_tool"),
+            ("#9", "invalid_tool"),
+            ("bad\u{1}name", "invalid_tool"),
+            ("scalar", "invalid_schema"),
+            ("listed", "invalid_schema"),
+            ("text", "invalid_schema"),
+            ("out", "invalid_schema"),
         ]
     );
     assert!(listing.warnings.iter().any(|warning| warning.contains("`n1`")), "{:?}", listing.warnings);
     // What the typed models of the protocol do not know is kept for hashing.
     assert_eq!(listing.raw.last().unwrap().pointer("/execution/taskSupport"), Some(&json(r#""optional""#)));
-    assert_eq!(named(&listing, "s_last").title().map(ToString::to_string), Some("Last".to_owned()));
+    assert_eq!(named(&listing, "s_last").title(), Some("Last"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,10 +116,7 @@ async fn hints_become_effects_only_when_trusted() {
     };
     let pair = |impact: &str, from: &str| (Some(impact.to_owned()).filter(|impact| !impact.is_empty()), from.to_owned());
     let trusted = seen(true).await;
-    assert_eq!(
-        trusted,
-        [pair("None", "hint"), pair("Once", "hint"), pair("Idempotent", "hint"), pair("", ""), pair("Once", "declared")]
-    );
+    assert_eq!(trusted, [pair("None", "hint"), pair("Once", "hint"), pair("Idempotent", "hint"), pair("", ""), pair("Once", "declared")]);
     let untrusted = seen(false).await;
     assert_eq!(untrusted, [pair("", ""), pair("", ""), pair("", ""), pair("", ""), pair("Once", "declared")]);
 }

@@ -44,11 +44,8 @@ async fn a_missing_program_is_named_with_the_path_that_was_searched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_ends_the_running_calls_as_unknown_and_the_next_call_starts_anew() {
-    let acts = [
-        ("exit", r#"{"act":"exit","status":3,"words":"out of cheese"}"#),
-        ("silent", r#"{"act":"silent"}"#),
-        ("pid", r#"{"act":"pid"}"#),
-    ];
+    let acts =
+        [("exit", r#"{"act":"exit","status":3,"words":"out of cheese"}"#), ("silent", r#"{"act":"silent"}"#), ("pid", r#"{"act":"pid"}"#)];
     let server = upstream(&script(&acts));
     assert_eq!(server.status().state, State::Idle);
     let listing = server.tools().await.unwrap();
@@ -114,13 +111,12 @@ fn with_command(text: &str) -> Vec<u32> {
 
 /// A stubborn tree: a shell, a shell, the server; all deaf to SIGTERM, the server deaf to the end of its stdin.
 fn stubborn(mark: &str) -> ServerSpec {
-    let script = script_with(&format!(r#""stubborn":true,"log":"/dev/null","beforeFirst":"","onlyVersion":null,"noise":["{mark}"]"#), &[("z", r#"{"act":"pid"}"#)]);
-    let line = r#""$0" "$1"; true"#;
-    let mut spec = ServerSpec::stdio(
-        "s",
-        "sh",
-        ["-c", r#"trap '' TERM; sh -c "$0" "$1" "$2"; true"#, line, &program(), &script],
+    let script = script_with(
+        &format!(r#""stubborn":true,"log":"/dev/null","beforeFirst":"","onlyVersion":null,"noise":["{mark}"]"#),
+        &[("z", r#"{"act":"pid"}"#)],
     );
+    let line = r#""$0" "$1"; true"#;
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", r#"trap '' TERM; sh -c "$0" "$1" "$2"; true"#, line, &program(), &script]);
     spec.shutdown_grace = Duration::from_millis(300);
     spec
 }
@@ -182,11 +178,7 @@ async fn a_guard_ends_a_stubborn_tree_when_its_host_is_killed() {
     use std::io::{BufRead, BufReader};
     let mark = format!("stubborn-{}-d", std::process::id());
     let script = script_with(&format!(r#""stubborn":true,"noise":["{mark}"]"#), &[("z", r#"{"act":"pid"}"#)]);
-    let mut host = std::process::Command::new(program())
-        .args(["--host", &script])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut host = std::process::Command::new(program()).args(["--host", &script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut ready = String::new();
     BufReader::new(host.stdout.take().unwrap()).read_line(&mut ready).unwrap();
     assert_eq!(ready.trim(), "ready");

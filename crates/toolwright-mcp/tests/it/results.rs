@@ -64,7 +64,9 @@ async fn a_tools_own_error_keeps_its_text_and_everything_it_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_protocol_error_is_a_failure_with_its_text_and_code() {
     let wire = |code: i64| {
-        format!(r#"{{"act":"wire","text":"{{\"jsonrpc\":\"2.0\",\"id\":<id>,\"error\":{{\"code\":{code},\"message\":\"db down\",\"data\":{{\"n\":1}}}}}}"}}"#)
+        format!(
+            r#"{{"act":"wire","text":"{{\"jsonrpc\":\"2.0\",\"id\":<id>,\"error\":{{\"code\":{code},\"message\":\"db down\",\"data\":{{\"n\":1}}}}}}"}}"#
+        )
     };
     let (down, invalid) = (wire(-32000), wire(-32602));
     let server = upstream(&script(&[("down", &down), ("invalid", &invalid)]));

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use toolwright::{ToolDef, Value};
+use tokio::task::JoinHandle;
+use toolwright::tool::Aftermath;
+use toolwright::{CallError, CancelSource, EffectState, Event, Fault, Invocation, Observer, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::{Listing, ServerSpec, Upstream};
 
 /// The scripted server. `cargo test` has built it; a run of this test target alone builds it here.
@@ -41,10 +43,8 @@ pub(crate) fn upstream(script: &str) -> Upstream {
 
 /// A script with one tool per act, in one page.
 pub(crate) fn script(acts: &[(&str, &str)]) -> String {
-    let tools: Vec<String> = acts
-        .iter()
-        .map(|(name, _)| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{}}}}}}"#))
-        .collect();
+    let tools: Vec<String> =
+        acts.iter().map(|(name, _)| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{}}}}}}"#)).collect();
     let acts: Vec<String> = acts.iter().map(|(name, act)| format!(r#""{name}":{act}"#)).collect();
     format!(r#"{{"pages":[[{}]],"tools":{{{}}}}}"#, tools.join(","), acts.join(","))
 }
@@ -59,7 +59,7 @@ pub(crate) fn json(text: &str) -> Value {
 }
 
 pub(crate) fn named<'a>(listing: &'a Listing, id: &str) -> &'a ToolDef {
-    listing.tools.iter().find(|tool| tool.id().as_str() == id).unwrap_or_else(|| panic!("no tool {id}"))
+    listing.tools.iter().find(|tool| tool.id() == id).unwrap_or_else(|| panic!("no tool {id}"))
 }
 
 /// What a call came to.
@@ -90,38 +90,56 @@ pub(crate) enum Happened {
 
 /// A running call that can be cancelled.
 pub(crate) struct Running {
-    pub(crate) cancel: tokio_util::sync::CancellationToken,
-    pub(crate) handle: tokio::task::JoinHandle<Result<Done, Failed>>,
-    pub(crate) progress: std::sync::Arc<std::sync::Mutex<Vec<toolwright::Text>>>,
+    pub(crate) cancel: CancelSource,
+    pub(crate) handle: JoinHandle<Result<Done, Failed>>,
+    pub(crate) progress: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Default)]
+struct Watch(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Watch {
+    fn observe(&self, event: &Event) {
+        if let Event::Progress { message, .. } = event {
+            self.0.lock().unwrap().push(message.to_string());
+        }
+    }
 }
 
 pub(crate) fn start(listing: &Listing, id: &str, input: &str) -> Running {
-    let tool = named(listing, id).clone();
-    let (call, cancel) = toolwright::Call::test();
-    let progress = call.progress.clone();
-    let input = json(input);
+    let mut registry = Registry::new();
+    registry.register(named(listing, id).clone()).unwrap();
+    let catalog = registry.seal();
+    let cancel = CancelSource::new();
+    let watch = Watch::default();
+    let progress = watch.0.clone();
+    let call = Invocation::new(id, json(input)).cancel(cancel.token()).observer(Arc::new(watch));
     let handle = tokio::spawn(async move {
-        match tool.handler.handle(input, call).await {
-            Ok(answer) => Ok(Done {
-                output: answer.output,
-                content: answer.content,
-                details: answer.details,
-                notes: answer.notes.iter().map(ToString::to_string).collect(),
-            }),
-            Err(error) => Err(Failed {
-                code: error.code.to_string(),
-                message: error.message.to_string(),
-                details: error.details,
-                content: error.content,
-                happened: match (error.nothing, error.unknown) {
-                    (true, _) => Happened::Nothing,
-                    (_, true) => Happened::Unknown,
-                    _ => Happened::Failed,
-                },
-            }),
-        }
+        let result = catalog.invoke(call).await.map_err(|error| failed(&error))?;
+        Ok(Done {
+            output: result.output,
+            content: result.content,
+            details: result.details,
+            notes: result.notes.iter().map(ToString::to_string).collect(),
+        })
     });
     Running { cancel, handle, progress }
+}
+
+fn failed(error: &CallError) -> Failed {
+    let (details, content, happened) = match error.root_cause() {
+        Fault::Tool { error, .. } => {
+            let happened = match error.aftermath() {
+                Aftermath::Nothing => Happened::Nothing,
+                Aftermath::Unknown => Happened::Unknown,
+                Aftermath::Answered => Happened::Failed,
+            };
+            (error.own_details().cloned(), error.raw_content().cloned(), happened)
+        }
+        _ if error.effect_state() == EffectState::Unknown => (None, None, Happened::Unknown),
+        _ => (None, None, Happened::Nothing),
+    };
+    Failed { code: error.code().to_owned(), message: error.message(), details, content, happened }
 }
 
 pub(crate) async fn call(listing: &Listing, id: &str, input: &str) -> Result<Done, Failed> {

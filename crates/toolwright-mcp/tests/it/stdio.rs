@@ -10,10 +10,7 @@ use toolwright_mcp::upstream::Upstream;
 #[tokio::test(flavor = "multi_thread")]
 async fn noise_on_stdout_is_skipped_counted_and_told() {
     let noise = r#""noise":["🚀 my-server v1.0 ready","","\u001b[32mINFO\u001b[0m listening"]"#;
-    let server = upstream(&script_with(
-        noise,
-        &[("ok", r#"{"act":"noisy","line":"log: called"}"#)],
-    ));
+    let server = upstream(&script_with(noise, &[("ok", r#"{"act":"noisy","line":"log: called"}"#)]));
     let listing = server.tools().await.unwrap();
     assert_eq!(text(&listing, "s_ok").await, "done");
     let status = server.status();
@@ -42,8 +39,6 @@ async fn json_that_is_no_message_is_noise() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lone_surrogate_is_replaced_and_flagged() {
     let wire = r#"{"jsonrpc":"2.0","id":<id>,"result":{"content":[{"type":"text","text":"a\ud83d b\u0000c \ud83d\ude00"}]}}"#;
-    let act = json("{}");
-    drop(act);
     let act = Value::object([("act", "wire"), ("text", wire)]).to_json_string();
     let server = upstream(&script(&[("snap", &act)]));
     let listing = server.tools().await.unwrap();
@@ -82,10 +77,8 @@ async fn replies_that_cannot_be_read_end_their_call_at_once() {
         ("list", r#"{"jsonrpc":"2.0","id":<id>,"result":[]}"#),
         ("late", r#"{"jsonrpc":"2.0","result":{"structuredContent":Infinity},"id":"<id>"}"#),
     ];
-    let acts: Vec<(&str, String)> = wires
-        .iter()
-        .map(|(name, wire)| (*name, Value::object([("act", "wire"), ("text", wire)]).to_json_string()))
-        .collect();
+    let acts: Vec<(&str, String)> =
+        wires.iter().map(|(name, wire)| (*name, Value::object([("act", "wire"), ("text", wire)]).to_json_string())).collect();
     let acts: Vec<(&str, &str)> = acts.iter().map(|(name, act)| (*name, act.as_str())).collect();
     let server = upstream(&script(&acts));
     let listing = server.tools().await.unwrap();

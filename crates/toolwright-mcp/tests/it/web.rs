@@ -223,14 +223,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(seen)
 }
 
-async fn send(
-    stream: &mut BufReader<TcpStream>,
-    status: u16,
-    kind: &str,
-    more: &str,
-    body: &str,
-    seen: &Seen,
-) -> Option<()> {
+async fn send(stream: &mut BufReader<TcpStream>, status: u16, kind: &str, more: &str, body: &str, seen: &Seen) -> Option<()> {
     let body = body.replace("<id>", &seen.id);
     let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{more}\r\n", body.len());
     stream.write_all(head.as_bytes()).await.ok()?;
