@@ -1,1 +1,4 @@
-//! placeholder
+//! A governed tool runtime for LLM agents.
+
+pub mod limits;
+pub mod value;
