@@ -232,7 +232,7 @@ mod tests {
                 Fault::Missing { span, .. } | Fault::Malformed { span, .. } => span.clone(),
             })
             .collect();
-        assert_eq!(spans, [2..12, 15..17, 24..26, 33..33]);
+        assert_eq!(spans, [2..12, 15..17, 24..26, 32..32]);
         assert!(matches!(&faults[0], Fault::Missing { variable, .. } if variable == "MISSING"));
         assert!(run("a ${TOK").is_err());
     }
