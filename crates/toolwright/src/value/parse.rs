@@ -77,8 +77,7 @@ fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Parsed, ParseError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(ParseError::at(ParseErrorKind::ByteOrderMark, bytes, 0));
     }
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| ParseError::at(ParseErrorKind::InvalidUtf8, bytes, error.valid_up_to()))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| ParseError::at(ParseErrorKind::InvalidUtf8, bytes, error.valid_up_to()))?;
     let mut parser = Parser {
         cursor: Cursor::new(text, options.lone_surrogates),
         depth_max: options.depth_max,
@@ -158,8 +157,8 @@ impl Parser<'_> {
             Some(b'{') => return self.open_object(),
             Some(b'[') => return self.open_array(),
             Some(b'-' | b'0'..=b'9') => {
-                let (number, end) = number::scan(self.cursor.text(), self.cursor.at())
-                    .map_err(|(fault, at)| (ParseErrorKind::from(fault), at))?;
+                let (number, end) =
+                    number::scan(self.cursor.text(), self.cursor.at()).map_err(|(fault, at)| (ParseErrorKind::from(fault), at))?;
                 self.cursor.jump(end);
                 Value::Number(number)
             }
@@ -291,9 +290,7 @@ impl Parser<'_> {
         let word = self.cursor.word();
         match self.cursor.found() {
             Some('\'') => (ParseErrorKind::SingleQuote, self.cursor.at()),
-            _ if !word.is_empty() => {
-                (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at())
-            }
+            _ if !word.is_empty() => (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at()),
             _ => self.expected(|found| ParseErrorKind::ExpectedValue { found }),
         }
     }

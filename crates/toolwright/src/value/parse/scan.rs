@@ -108,11 +108,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn eat(&mut self, word: &str) -> bool {
         let here = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes()));
         let end = self.at + word.len();
-        let ends = !self
-            .text
-            .as_bytes()
-            .get(end)
-            .is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_' || *next >= 0x80);
+        let ends = !self.text.as_bytes().get(end).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_' || *next >= 0x80);
         if here && ends {
             self.at = end;
         }
