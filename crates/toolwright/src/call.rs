@@ -57,7 +57,8 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
     {
         admitted(gate, &call, tool, &arguments).await?;
     }
-    if run.cancel.is_cancelled() {
+    // A cancelled root composite says at which step it stopped.
+    if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
         return Err(Fault::Aborted.into());
     }
     let side_effects = tool.has_side_effects() != Some(false);
@@ -93,8 +94,15 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
 }
 
 async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
-    let request =
-        StepRequest { tool, name: call.tool(), step: call.step(), arguments, context: &call.run.context, cancel: &call.run.cancel };
+    let request = StepRequest {
+        tool,
+        name: call.tool(),
+        step: call.step(),
+        arguments,
+        context: &call.run.context,
+        cancel: &call.run.cancel,
+        depth: call.depth(),
+    };
     gate.admit(&request).await.map_err(|refusal| Fault::Gate(refusal).into())
 }
 

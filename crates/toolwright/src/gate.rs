@@ -39,6 +39,8 @@ pub struct StepRequest<'a> {
     pub context: &'a Context,
     /// Whether the run was cancelled.
     pub cancel: &'a CancelToken,
+    /// Composites entered to get here.
+    pub depth: u32,
 }
 
 /// A host's check said no.
