@@ -73,6 +73,11 @@ impl Output {
         diagnostic::render(findings, form)
     }
 
+    /// Findings that are the result themselves.
+    pub(crate) fn findings_on_stdout(self, findings: &[Finding]) -> String {
+        Self { err: self.out, ..self }.findings(findings)
+    }
+
     /// Whether progress can be shown: a person looks at standard error.
     pub(crate) fn shows_progress(self) -> bool {
         !self.quiet && self.format == Format::Human && io::stderr().is_terminal()

@@ -1,12 +1,56 @@
 //! `graph TOOL`: a composite as a picture. Steps with effects stand out.
 
+use crate::app::App;
 use crate::args::Drawing;
+use crate::code;
+use crate::diagnostic::Finding;
+use crate::exit::Exit;
+use crate::host::{Host, Want};
+use crate::interrupt::until_first;
 use crate::style::{Style, one_line};
 use crate::view::{Inside, StepView, ToolView, effect_words, stands_out};
 use crate::wiring::{From, reads};
 
+/// Prints the picture of a composite.
+pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
+    let host = match open(app, id).await {
+        Ok(host) => host,
+        Err(exit) => return exit,
+    };
+    let tool = match host.find(id) {
+        Some(tool) => tool,
+        None => return app.fail(vec![super::run::unknown(&host, id)], Exit::Usage),
+    };
+    let Some(inside) = &tool.inside else {
+        let message = format!("`{id}` is no composite: it is one call, and there is nothing to draw");
+        let finding = Finding::error(code::USAGE, message)
+            .help(format!("`toolwright describe {id}` shows what it takes and gives"));
+        return app.fail(vec![finding], Exit::Usage);
+    };
+    let picture = draw(tool, inside, drawing, app.output.out);
+    app.output.result(&host.secrets.mask(&picture));
+    Exit::Ok
+}
+
+/// What is known of one tool and of what it needs; nothing stays open.
+///
+/// # Errors
+/// When the file cannot be used; that is told already.
+pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
+    let config = app.config()?;
+    app.usable(&config)?;
+    let grants = app.grants(&config);
+    let want = Want::Tool(id.to_owned());
+    let opened = until_first(Host::open(config, &grants, &want)).await;
+    let host = opened.ok_or(Exit::Interrupted)?;
+    match until_first(host.close()).await {
+        Some(()) => Ok(host),
+        None => Err(Exit::Interrupted),
+    }
+}
+
 /// The picture of a composite.
-pub(crate) fn draw(tool: &ToolView, inside: &Inside, drawing: Drawing, style: Style) -> String {
+fn draw(tool: &ToolView, inside: &Inside, drawing: Drawing, style: Style) -> String {
     match drawing {
         Drawing::Text => text(tool, inside, style),
         Drawing::Mermaid => mermaid(tool, inside),

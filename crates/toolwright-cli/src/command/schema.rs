@@ -2,7 +2,41 @@
 
 use serde_json::{Map, Value, json};
 
+use super::graph::open;
+use crate::app::App;
+use crate::code;
+use crate::diagnostic::Finding;
+use crate::exit::Exit;
 use crate::config::members::{FILE, SHAPES, Shape};
+
+/// Prints the schema of the configuration, or one of a tool.
+pub(crate) async fn schema(app: &App, id: Option<&str>, _input: bool, output: bool) -> Exit {
+    let Some(id) = id else {
+        app.output.json(&of_the_file());
+        return Exit::Ok;
+    };
+    let host = match open(app, id).await {
+        Ok(host) => host,
+        Err(exit) => return exit,
+    };
+    let Some(tool) = host.find(id) else {
+        return app.fail(vec![super::run::unknown(&host, id)], Exit::Usage);
+    };
+    let (schema, which) = match output {
+        true => (&tool.output, "output"),
+        false => (&tool.input, "input"),
+    };
+    match schema {
+        Some(schema) => {
+            app.output.json(&schema.to_json());
+            Exit::Ok
+        }
+        None => {
+            let message = format!("nothing is known about the {which} of `{id}`");
+            app.fail(vec![Finding::error(code::USAGE, message)], Exit::Usage)
+        }
+    }
+}
 
 /// The JSON Schema of `toolwright.yaml`.
 pub(crate) fn of_the_file() -> Value {

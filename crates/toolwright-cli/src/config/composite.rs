@@ -83,9 +83,6 @@ fn composite(
             "description" => composite.description = reader.text(member).unwrap_or_default(),
             "input" => composite.input = reader.schema(member),
             "examples" => composite.examples = examples(reader, member),
-            "strictMode" => {
-                reader.flag(member);
-            }
             "steps" => composite.uses = steps(reader, member),
             _ => {}
         }
@@ -116,23 +113,21 @@ fn steps(reader: &Reader<'_>, entry: &Entry) -> Vec<Use> {
 }
 
 impl CompositeEntry {
-    /// The place of what a JSON pointer into the spec names; `part` is a range inside its text.
-    pub(crate) fn place_of(&self, pointer: &str, part: Option<&Span>) -> Place {
+    /// The place of what a JSON pointer into the spec names; `part` is a range inside its text,
+    /// `key` says that the name of the member is meant and not its value.
+    pub(crate) fn place_of(&self, pointer: &str, part: Option<&Span>, key: bool) -> Place {
         let node = self.node.pointer(pointer);
-        let source = &self.place.source;
-        let span = match part {
-            Some(part) => node.part(source.text(), part),
-            None => node.span.clone(),
+        let source = self.place.source.clone();
+        let span = match (part, &node.kind) {
+            (Some(part), _) => node.part(source.text(), part),
+            (None, _) if pointer.is_empty() => self.place.span.clone(),
+            (None, Kind::Scalar(_)) if !key => node.span.clone(),
+            (None, _) => match self.node.key_of(pointer) {
+                Some(key) => key,
+                None => node.span.clone(),
+            },
         };
-        // A whole block (the composite, a step) is pointed at by its name, not by all its lines.
-        let span = match &node.kind {
-            Kind::Map(_) if pointer.is_empty() => self.place.span.clone(),
-            _ => span,
-        };
-        Place {
-            source: source.clone(),
-            span,
-        }
+        Place { source, span }
     }
 }
 

@@ -70,10 +70,9 @@ pub(crate) fn add(
     layer: Layer,
     environment: &dyn Environment,
 ) {
-    let base = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
+    // Absolute, so that it means the same wherever a command runs.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let base = absolute.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
     let mut file = LoadedFile {
@@ -128,12 +127,12 @@ fn members(
         match member.key.as_str() {
             "sources" => {
                 for entry in section(reader, member) {
-                    config.sources.extend(source::read(reader, entry, base));
+                    config.sources.push(source::read(reader, entry, base));
                 }
             }
             "mcpServers" => {
                 for entry in section(reader, member) {
-                    config.sources.extend(mcp_servers::read(reader, entry, base));
+                    config.sources.push(mcp_servers::read(reader, entry, base));
                 }
             }
             "tools" => {

@@ -4,45 +4,49 @@ use std::path::Path;
 
 use super::members::CLIENT_SERVER;
 use super::reader::Reader;
-use super::source::{ServerEntry, Source, SourceKind, http_transport, stdio_transport};
+use super::source::{
+    ServerEntry, Source, SourceKind, http_transport, off, stdio_transport,
+};
 use super::yaml::{Entry, Node};
 use crate::code;
 use crate::diagnostic::Owner;
-use crate::secret::Secrets;
 
-/// Reads one entry; `None` when it is disabled or cannot be used.
-pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<Source> {
+/// Reads one entry.
+pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Source {
     reader.owner = Owner::Source(entry.key.clone());
-    let known = std::mem::replace(&mut reader.secrets, Secrets::default());
+    let known = std::mem::take(&mut reader.secrets);
     let before = reader.findings.len();
-    let server = server(reader, entry, base);
-    let usable = reader.findings.get(before..).is_none_or(<[_]>::is_empty);
+    reader.members(&entry.value, &CLIENT_SERVER);
+    let disabled = entry.value.entry("disabled").and_then(|flag| reader.flag(flag));
+    let kind = match disabled {
+        Some(true) => off(entry, true),
+        _ => match server(reader, entry, base) {
+            Some(server) if reader.findings.len() == before => SourceKind::Server(server),
+            _ => off(entry, false),
+        },
+    };
     let secrets = std::mem::replace(&mut reader.secrets, known);
     reader.secrets.extend(&secrets);
     reader.owner = Owner::File;
-    Some(Source {
+    Source {
         name: entry.key.clone(),
         place: reader.place(&entry.key_span),
-        kind: SourceKind::Server(server.filter(|_| usable)?),
+        described: Vec::new(),
+        kind,
         secrets,
-    })
+    }
 }
 
 fn server(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServerEntry> {
     let node = &entry.value;
-    reader.members(node, &CLIENT_SERVER)?;
-    let disabled = node.entry("disabled").and_then(|flag| reader.flag(flag));
-    if disabled == Some(true) {
-        return None;
-    }
+    node.entries()?;
     let transport = match (transport(reader, node), node.get("command"), node.get("url")) {
         (Some("sse"), _, _) => {
-            if let Some(kind) = node.get("type") {
-                let help = "the old SSE transport is not spoken here; most servers also answer streamable \
-                            HTTP, often at `/mcp`: write `\"type\": \"http\"` and that address";
-                let message = "`sse` is a transport of the past";
-                reader.error(code::BAD_VALUE, message, &kind.span, "", Some(help.to_owned()));
-            }
+            let kind = node.get("type").map_or(&entry.key_span, |kind| &kind.span);
+            let help = "the old SSE transport is not spoken here; most servers also answer streamable HTTP, \
+                        often at `/mcp`: write `\"type\": \"http\"` and that address";
+            let message = "`sse` is a transport of the past";
+            reader.error(code::BAD_VALUE, message, kind, "", Some(help.to_owned()));
             None
         }
         (Some("http"), _, None) | (Some("stdio"), None, _) | (None, None, None) => {

@@ -154,6 +154,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
         member("command", TEXT, "the program to start"),
         member("args", ARGUMENTS, "its arguments"),
         member("env", VARIABLES, "environment variables for it; never shown"),
+        member("cleanEnv", FLAG, "give it no variables but those in `env`"),
         member("cwd", TEXT, "the folder it runs in, relative to this file"),
         member("trust", TRUST, "whether its hints count as effects"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),

@@ -321,6 +321,12 @@ impl<'e> Reader<'e> {
             .iter()
             .map(|member| {
                 let what = format!("`{}` in `{}`", member.key, entry.key);
+                if member.value.scalar().is_none() {
+                    // No quoting of what stands there: it may be a secret.
+                    let message = format!("{what} is text, and here is {}", member.value.described());
+                    self.error(code::WRONG_TYPE, message, &member.key_span, "", None);
+                    return None;
+                }
                 let expanded = self.expanded(&member.value, &what)?;
                 self.secrets.add(&expanded.text);
                 Some((member.key.clone(), Secret::new(expanded.text)))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolwright::{Effect, Impact, Value};
 use toolwright_sources::command::ArgTemplate;
 
+use super::expand::Expanded;
 use super::members::{COMMAND_SOURCE, COMMAND_TOOL, EFFECT, EXAMPLE, HTTP_SOURCE, STDIO_SOURCE};
 use super::reader::{Place, Reader};
 use super::yaml::{Entry, Node};
@@ -22,6 +23,8 @@ pub(crate) struct Source {
     pub(crate) place: Place,
     /// What it is.
     pub(crate) kind: SourceKind,
+    /// Ids of the command lines that the file describes in it, whether they can be used or not.
+    pub(crate) described: Vec<String>,
     /// What must not be shown of it.
     pub(crate) secrets: Secrets,
 }
@@ -33,6 +36,15 @@ pub(crate) enum SourceKind {
     Commands(Vec<CommandEntry>),
     /// An MCP server.
     Server(ServerEntry),
+    /// Something that cannot be used as it stands, or is switched off.
+    Off {
+        /// Ids that it would offer, as far as the file says.
+        tools: Vec<String>,
+        /// What its tools' ids would begin with.
+        prefix: Option<String>,
+        /// It is switched off in the file; nothing is wrong.
+        disabled: bool,
+    },
 }
 
 /// A tool that is a command line.
@@ -42,8 +54,10 @@ pub(crate) struct CommandEntry {
     pub(crate) place: Place,
     pub(crate) title: Option<String>,
     pub(crate) description: String,
-    pub(crate) argv: Vec<ArgTemplate>,
-    pub(crate) stdin: Option<ArgTemplate>,
+    /// The whole mapping, for places.
+    pub(crate) node: Node,
+    pub(crate) argv: Vec<ElementEntry>,
+    pub(crate) stdin: Option<ElementEntry>,
     pub(crate) effect: Option<Effect>,
     pub(crate) input: Option<Value>,
     pub(crate) output: Option<Value>,
@@ -52,6 +66,17 @@ pub(crate) struct CommandEntry {
     pub(crate) end_of_options: bool,
     pub(crate) examples: Vec<ExampleEntry>,
     pub(crate) process: ProcessEntry,
+}
+
+/// An element of a command line, or its standard input.
+#[derive(Debug)]
+pub(crate) struct ElementEntry {
+    /// What is used.
+    pub(crate) template: ArgTemplate,
+    /// The text after variables were replaced, with the way back.
+    pub(crate) expanded: Expanded,
+    /// What is written.
+    pub(crate) node: Node,
 }
 
 /// How a command's output is read.
@@ -86,6 +111,7 @@ pub(crate) struct ServerEntry {
     pub(crate) transport: TransportEntry,
     pub(crate) prefix: String,
     pub(crate) trust_hints: bool,
+    pub(crate) clean_env: bool,
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) call_timeout: Option<Duration>,
@@ -106,17 +132,51 @@ pub(crate) enum TransportEntry {
     },
 }
 
-/// Reads one entry of `sources`; `None` when nothing of it can be used.
-pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<Source> {
+/// Reads one entry of `sources`.
+pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Source {
     reader.owner = Owner::Source(entry.key.clone());
+    let known = std::mem::take(&mut reader.secrets);
+    let kind = kind(reader, entry, base).unwrap_or_else(|| off(entry, false));
+    let secrets = std::mem::replace(&mut reader.secrets, known);
+    reader.secrets.extend(&secrets);
+    reader.owner = Owner::File;
+    Source {
+        name: entry.key.clone(),
+        place: reader.place(&entry.key_span),
+        described: described(entry),
+        kind,
+        secrets,
+    }
+}
+
+fn described(entry: &Entry) -> Vec<String> {
+    let tools = entry.value.get("tools").and_then(Node::entries);
+    let ids = tools.unwrap_or_default().iter().map(|tool| tool.key.clone());
+    ids.collect()
+}
+
+/// What remains of a source that cannot be used: the names it would have had.
+pub(crate) fn off(entry: &Entry, disabled: bool) -> SourceKind {
+    let tools = entry.value.get("tools").and_then(Node::entries);
+    let ids = tools.map(|tools| tools.iter().map(|tool| tool.key.clone()).collect());
+    let prefix = entry.value.get("prefix").and_then(Node::text);
+    SourceKind::Off {
+        prefix: match ids {
+            Some(_) => None,
+            None => Some(prefix.map_or_else(|| default_prefix(&entry.key), str::to_owned)),
+        },
+        tools: ids.unwrap_or_default(),
+        disabled,
+    }
+}
+
+fn kind(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<SourceKind> {
     let node = &entry.value;
-    let known = reader.secrets.clone();
-    reader.secrets = Secrets::default();
     let kinds: Vec<&str> = ["tools", "command", "url"]
         .into_iter()
         .filter(|name| node.get(name).is_some())
         .collect();
-    let kind = match kinds.as_slice() {
+    match kinds.as_slice() {
         ["tools"] => commands(reader, node, base).map(SourceKind::Commands),
         ["command"] => stdio(reader, entry, base).map(SourceKind::Server),
         ["url"] => http(reader, entry).map(SourceKind::Server),
@@ -137,16 +197,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Optio
             );
             None
         }
-    };
-    let secrets = std::mem::replace(&mut reader.secrets, known);
-    reader.secrets.extend(&secrets);
-    reader.owner = Owner::File;
-    Some(Source {
-        name: entry.key.clone(),
-        place: reader.place(&entry.key_span),
-        kind: kind?,
-        secrets,
-    })
+    }
 }
 
 fn no_kind(reader: &mut Reader<'_>, entry: &Entry) {
@@ -235,6 +286,7 @@ fn command(
         place: reader.place(&entry.key_span),
         title: None,
         description: String::new(),
+        node: entry.value.clone(),
         argv: Vec::new(),
         stdin: None,
         effect: None,
@@ -242,7 +294,7 @@ fn command(
         output: None,
         stdout: StdoutForm::Text,
         exit_codes: None,
-        end_of_options: true,
+        end_of_options: false,
         examples: Vec::new(),
         process: defaults.clone(),
     };
@@ -263,7 +315,7 @@ fn command_member(reader: &mut Reader<'_>, member: &Entry, base: &Path, tool: &m
             let base = tool.process.cwd.as_deref().unwrap_or(base);
             tool.argv = argv(reader, member, base);
         }
-        "stdin" => tool.stdin = template(reader, &member.value, "`stdin`", str::to_owned),
+        "stdin" => tool.stdin = template(reader, &member.value, "`stdin`", |text| text),
         "effect" => tool.effect = effect(reader, member),
         "input" => tool.input = reader.schema(member),
         "output" => tool.output = reader.schema(member),
@@ -283,13 +335,13 @@ fn command_member(reader: &mut Reader<'_>, member: &Entry, base: &Path, tool: &m
                 .collect();
             tool.exit_codes = Some(codes);
         }
-        "endOfOptions" => tool.end_of_options = reader.flag(member).unwrap_or(true),
+        "endOfOptions" => tool.end_of_options = reader.flag(member).unwrap_or(false),
         "examples" => tool.examples = examples(reader, member),
         _ => {}
     }
 }
 
-fn argv(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Vec<ArgTemplate> {
+fn argv(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Vec<ElementEntry> {
     let Some(items) = reader.list(entry) else {
         return Vec::new();
     };
@@ -330,12 +382,16 @@ fn template(
     node: &Node,
     what: &str,
     rewrite: impl Fn(String) -> String,
-) -> Option<ArgTemplate> {
+) -> Option<ElementEntry> {
     let expanded = reader.expanded_with(node, what, quote_braces)?;
     match ArgTemplate::parse(&expanded.text) {
         Ok(template) => {
-            let rewritten = rewrite(expanded.text);
-            Some(ArgTemplate::parse(&rewritten).unwrap_or(template))
+            let rewritten = rewrite(expanded.text.clone());
+            Some(ElementEntry {
+                template: ArgTemplate::parse(&rewritten).unwrap_or(template),
+                expanded,
+                node: node.clone(),
+            })
         }
         Err(error) => {
             let written = expanded.written(&error.span);
@@ -467,6 +523,7 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, transport: TransportEntry) -> 
                 let words = [("none", false), ("hints", true)];
                 server.trust_hints = reader.word(member, &words).unwrap_or(false);
             }
+            "cleanEnv" => server.clean_env = reader.flag(member).unwrap_or(false),
             "startTimeout" => server.start_timeout = reader.duration(member),
             "idleTimeout" => server.idle_timeout = reader.duration(member),
             "callTimeout" => server.call_timeout = reader.duration(member),
@@ -476,17 +533,21 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, transport: TransportEntry) -> 
     server
 }
 
+/// `<source>_`, with what cannot be part of an id replaced.
+fn default_prefix(source: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let name: String = source.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    format!("{name}_")
+}
+
 impl ServerEntry {
     /// A server with everything at its default; the prefix is made of the source's name.
     pub(crate) fn new(source: &str, transport: TransportEntry) -> Self {
-        let name: String = source
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' })
-            .collect();
         Self {
             transport,
-            prefix: format!("{name}_"),
+            prefix: default_prefix(source),
             trust_hints: false,
+            clean_env: false,
             start_timeout: None,
             idle_timeout: None,
             call_timeout: None,

@@ -165,6 +165,15 @@ impl Node {
         node
     }
 
+    /// The key of the member that a JSON pointer names; none for an item of a list or what is not there.
+    pub(crate) fn key_of(&self, pointer: &str) -> Option<Span> {
+        let (parent, name) = pointer.rsplit_once('/')?;
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let found = self.pointer(parent).entry(&name)?;
+        let same = std::ptr::eq(self.pointer(pointer), &found.value);
+        same.then(|| found.key_span.clone())
+    }
+
     /// What it is, in the words of messages: `text`, `a list`, ...
     pub(crate) fn described(&self) -> &'static str {
         match &self.kind {
