@@ -1,4 +1,85 @@
 //! A governed tool runtime for LLM agents.
+//!
+//! Tools from many places become one sealed [`Catalog`]; composites chain them with small references such as
+//! `$prev.snippet`; every call takes one path through one gate; a journal is written on the way.
+//!
+//! ```
+//! use toolwright::{Composite, CompositeSpec, Invocation, Registry, json, tool};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let mut registry = Registry::new();
+//! registry.register(tool("search", "Finds a text").reads().run_json(|input, _call| async move {
+//!     let topic = input.get("query").and_then(|query| query.as_str()).unwrap_or("nothing").to_owned();
+//!     Ok(json!({ "snippet": format!("all about {topic}") }))
+//! }))?;
+//! registry.register(tool("shout", "Upper-cases a text").reads().run_json(|input, _call| async move {
+//!     Ok(json!(input.get("text").and_then(|text| text.as_str()).unwrap_or("").to_uppercase()))
+//! }))?;
+//! let spec = CompositeSpec::from_value(&json!({ "steps": [
+//!     { "name": "look", "tool": "search", "inputMapping": { "query": "$input.topic" } },
+//!     { "name": "say", "tool": "shout", "inputMapping": { "text": "$prev.snippet" } },
+//! ]}))?;
+//! registry.register(Composite::new("report", "Finds and shouts").spec(spec))?;
+//!
+//! let catalog = registry.seal();
+//! let result = catalog.invoke(Invocation::new("report", json!({ "topic": "ducks" }))).await?;
+//! assert_eq!(result.output, Some(json!("ALL ABOUT DUCKS")));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read in this order: [`tool`](mod@tool) (what a tool is), [`registry`] and [`catalog`] (how tools are collected and
+//! sealed), [`reference`] (the small language), [`composite`] (a tool made of calls), [`gate`] (what may be a step),
+//! `call` (the one path), [`journal`].
+//!
+//! The crate does no I/O: no files, environment, clock, network or processes. They come in as ports.
 
+mod call;
+pub mod cancel;
+pub mod catalog;
+pub mod codes;
+pub mod composer;
+pub mod composite;
+pub mod diagnostics;
+pub mod error;
+pub mod frame;
+pub mod gate;
+pub mod journal;
 pub mod limits;
+pub mod nearest;
+pub mod reference;
+pub mod registry;
+pub mod schema;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod tool;
 pub mod value;
+
+pub use cancel::{CancelSource, CancelToken};
+pub use catalog::{Catalog, Invocation, OnFailure, ToolResult};
+pub use composer::{Binding, Composer, PipelineOptions, Validation};
+pub use composite::{
+    Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
+};
+pub use diagnostics::{Event, Observer};
+pub use error::{CallError, EffectState, Fault, StepError, Unresolved};
+pub use frame::{Call, Clock, Context, Timestamp};
+pub use gate::{Approver, Chainability, GateRefusal, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
+pub use journal::{Eventually, Journal, JournalError, MemoryJournal};
+pub use limits::Limits;
+pub use reference::Dialect;
+pub use registry::{Declaration, Policy, RegisterError, Registry};
+pub use schema::{Repair, SchemaError, SchemaIssue};
+pub use tool::{Answer, BoxFuture, Effect, Example, Handler, Impact, Origin, ToolBuilder, ToolDef, ToolError, tool};
+pub use value::{Number, Object, Shape, Text, Value};
+
+/// The text, cut at a character boundary; says how much was cut.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.to_owned(),
+        Some((at, _)) => {
+            let kept = text.get(..at).unwrap_or_default();
+            format!("{kept}… ({} more characters)", text.chars().count().saturating_sub(chars_max))
+        }
+    }
+}

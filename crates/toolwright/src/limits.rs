@@ -21,3 +21,71 @@ pub const COMPARE_UNREMEMBERED_PAIRS_MAX: usize = 512;
 
 /// Up to this many items `uniqueItems` compares every pair; with more it hashes.
 pub const UNIQUE_PAIRWISE_ITEMS_MAX: usize = 15;
+
+/// How deep composites may nest.
+pub const COMPOSITE_DEPTH_MAX: u32 = 8;
+
+/// Steps in one composite.
+pub const COMPOSITE_STEPS_MAX: usize = 1_000;
+
+/// How deep the objects and arrays of one mapping may nest.
+pub const MAPPING_DEPTH_MAX: u32 = 64;
+
+/// Bytes of a tool's name inside the runtime. Clients with shorter limits get shortened names when serving.
+pub const TOOL_NAME_BYTES_MAX: usize = 256;
+
+/// Bytes that the arguments or the output of one call may print as, unless the host says otherwise: 64 MiB.
+pub const VALUE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Milliseconds that a cancelled tool with side effects has to answer, unless the host says otherwise.
+pub const CANCEL_GRACE_MS: u64 = 5_000;
+
+/// Findings of one schema check that are reported.
+pub const SCHEMA_ISSUES_MAX: usize = 20;
+
+/// Characters of one such finding.
+pub const SCHEMA_ISSUE_CHARS_MAX: usize = 300;
+
+/// How many `$ref`s in a row are followed when a schema is read for its properties.
+pub const SCHEMA_REF_HOPS_MAX: usize = 32;
+
+/// Keys shown in an error about a missing one.
+pub const KEYS_SHOWN_MAX: usize = 12;
+
+/// Compiled programs kept ready for one composite: one for each worker that runs it at the same time.
+pub const IDLE_PROGRAMS_MAX: usize = 64;
+
+/// Runs that a journal in memory keeps, unless the host says otherwise.
+pub const MEMORY_JOURNAL_RUNS_MAX: usize = 1_000;
+
+/// Bounds of a run that a host may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes that the arguments or the output of one call may print as.
+    pub value_bytes_max: u64,
+    /// How long a cancelled tool with side effects has to answer before its outcome counts as unknown.
+    pub cancel_grace: std::time::Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { value_bytes_max: VALUE_BYTES_MAX, cancel_grace: std::time::Duration::from_millis(CANCEL_GRACE_MS) }
+    }
+}
+
+impl Limits {
+    /// The usual limits with another bound for values, in bytes.
+    #[must_use]
+    pub fn value_bytes(mut self, max: u64) -> Self {
+        self.value_bytes_max = max;
+        self
+    }
+
+    /// The usual limits with another grace period.
+    #[must_use]
+    pub fn grace(mut self, grace: std::time::Duration) -> Self {
+        self.cancel_grace = grace;
+        self
+    }
+}

@@ -26,7 +26,7 @@ mod number;
 mod object;
 mod parse;
 mod print;
-mod schema;
+pub(crate) mod schema;
 mod serde_impls;
 mod shape;
 mod teardown;
@@ -242,8 +242,7 @@ fn deep_clone(value: &Value, copies: &mut std::collections::HashMap<usize, Value
             Value::from(items)
         }
         Value::Object(object) => {
-            let values: Vec<Value> =
-                object.values().iter().map(|member| deep_clone(member, copies, levels_left - 1)).collect();
+            let values: Vec<Value> = object.values().iter().map(|member| deep_clone(member, copies, levels_left - 1)).collect();
             Value::Object(Object::from_shape(object.shape().deep_clone(), values.into_iter()))
         }
         other => other.clone(),
@@ -253,11 +252,7 @@ fn deep_clone(value: &Value, copies: &mut std::collections::HashMap<usize, Value
 }
 
 fn unescape_segment(segment: &str) -> Cow<'_, str> {
-    if segment.contains('~') {
-        Cow::Owned(segment.replace("~1", "/").replace("~0", "~"))
-    } else {
-        Cow::Borrowed(segment)
-    }
+    if segment.contains('~') { Cow::Owned(segment.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(segment) }
 }
 
 impl From<bool> for Value {

@@ -92,8 +92,16 @@ impl<'de> Deserializer<'de> for &'de Value {
     type Error = ValueError;
 
     integers!(
-        deserialize_i8, deserialize_i16, deserialize_i32, deserialize_i64, deserialize_i128,
-        deserialize_u8, deserialize_u16, deserialize_u32, deserialize_u64, deserialize_u128
+        deserialize_i8,
+        deserialize_i16,
+        deserialize_i32,
+        deserialize_i64,
+        deserialize_i128,
+        deserialize_u8,
+        deserialize_u16,
+        deserialize_u32,
+        deserialize_u64,
+        deserialize_u128
     );
     floats!(deserialize_f32, deserialize_f64);
 
@@ -126,11 +134,7 @@ impl<'de> Deserializer<'de> for &'de Value {
         if self.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ValueError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, ValueError> {
         if name == RAW_TOKEN {
             return visitor.visit_map(Token { name: RAW_TOKEN, text: Some(self.to_json_string()) });
         }
@@ -342,11 +346,7 @@ impl<'de> de::VariantAccess<'de> for EnumData<'de> {
         }
     }
 
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ValueError> {
+    fn struct_variant<V: Visitor<'de>>(self, _fields: &'static [&'static str], visitor: V) -> Result<V::Value, ValueError> {
         match self.data {
             Some(data @ Value::Object(_)) => data.deserialize_any(visitor).map_err(|error| self.inside(error)),
             Some(other) => Err(self.inside(ValueError::invalid_type(other.unexpected(), &"an object"))),

@@ -129,16 +129,22 @@ impl ParseError {
             Kind::ExpectedKey { .. } => "write every key in double quotes, as in `{\"name\": 1}`",
             Kind::ExpectedColon { .. } => "write a colon between a key and its value, as in `{\"name\": 1}`",
             Kind::ExpectedCommaOrEnd { .. } => "separate items with a comma and close the bracket after the last one",
-            Kind::TrailingCharacters { .. } => "a JSON text holds exactly one value: remove what follows it, or wrap several values in an array",
+            Kind::TrailingCharacters { .. } => {
+                "a JSON text holds exactly one value: remove what follows it, or wrap several values in an array"
+            }
             Kind::LeadingZero => "write the number without the zero in front, or as a string if the zero matters",
             Kind::NumberWithoutDigits => "write at least one digit, as in `-1`; JSON has no infinity",
             Kind::FractionWithoutDigits => "write a digit behind the dot, as in `1.0`",
             Kind::ExponentWithoutDigits => "write a digit behind the `e`, as in `1e3`",
             Kind::ControlCharacter { .. } => "escape it inside a string, as in `\\n` or `\\u0001`",
             Kind::UnclosedString => "close the string with a double quote",
-            Kind::UnknownEscape { .. } => "the escapes are `\\\"` `\\\\` `\\/` `\\b` `\\f` `\\n` `\\r` `\\t` and `\\u` with four hexadecimal digits; write `\\\\` for a backslash",
+            Kind::UnknownEscape { .. } => {
+                "the escapes are `\\\"` `\\\\` `\\/` `\\b` `\\f` `\\n` `\\r` `\\t` and `\\u` with four hexadecimal digits; write `\\\\` for a backslash"
+            }
             Kind::ShortUnicodeEscape => "write four hexadecimal digits, as in `\\u00e9`",
-            Kind::LoneSurrogate { .. } => "a character beyond U+FFFF is two escapes in a row, as in `\\ud83d\\ude00`: the sender has cut one in half",
+            Kind::LoneSurrogate { .. } => {
+                "a character beyond U+FFFF is two escapes in a row, as in `\\ud83d\\ude00`: the sender has cut one in half"
+            }
             Kind::TooDeep { .. } => "flatten the value, or send the inner part as a string",
         })
     }

@@ -158,13 +158,7 @@ impl Serializer for Writer {
         self.list(None, length)
     }
 
-    fn serialize_tuple_variant(
-        self,
-        _name: &'static str,
-        _index: u32,
-        variant: &'static str,
-        length: usize,
-    ) -> Result<List, ValueError> {
+    fn serialize_tuple_variant(self, _name: &'static str, _index: u32, variant: &'static str, length: usize) -> Result<List, ValueError> {
         self.list(Some(variant), length)
     }
 

@@ -107,10 +107,7 @@ impl Number {
                 let whole = i128::from(digits / unit);
                 Some(if *negative { -whole } else { whole })
             }
-            Repr::Verbatim(text) => text
-                .parse()
-                .ok()
-                .or_else(|| self.to_integer().and_then(|integer| integer.text().parse().ok())),
+            Repr::Verbatim(text) => text.parse().ok().or_else(|| self.to_integer().and_then(|integer| integer.text().parse().ok())),
         }
     }
 
@@ -141,9 +138,7 @@ impl Number {
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Repr::Signed(_) | Repr::Unsigned(_) => true,
-            Repr::Decimal { digits, scale, .. } => {
-                power_of_ten(usize::from(*scale)).is_some_and(|unit| digits.is_multiple_of(unit))
-            }
+            Repr::Decimal { digits, scale, .. } => power_of_ten(usize::from(*scale)).is_some_and(|unit| digits.is_multiple_of(unit)),
             Repr::Verbatim(text) => match Normal::of_text(text) {
                 Normal::Small { digits, exponent, .. } => digits == 0 || exponent >= 0,
                 Normal::Large { exponent, .. } => exponent >= 0,
@@ -282,17 +277,9 @@ fn is_shortest(digits: u64, scale: u8) -> bool {
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Normal {
     /// `digits` times ten to the `exponent`, no zero at the end of the digits; zero is never negative.
-    Small {
-        negative: bool,
-        digits: u64,
-        exponent: i64,
-    },
+    Small { negative: bool, digits: u64, exponent: i64 },
     /// The same with more digits than an `u64` surely holds.
-    Large {
-        negative: bool,
-        digits: String,
-        exponent: i64,
-    },
+    Large { negative: bool, digits: String, exponent: i64 },
     /// An exponent beyond all reason: only the same text is the same number.
     Verbatim(String),
 }
@@ -323,10 +310,8 @@ impl Normal {
             return Normal::small(false, 0, 0);
         }
         let dropped = (significant.len() - kept.len()) as i64;
-        let Some(exponent) = exponent
-            .parse::<i64>()
-            .ok()
-            .and_then(|written| written.checked_sub(fraction.len() as i64)?.checked_add(dropped))
+        let Some(exponent) =
+            exponent.parse::<i64>().ok().and_then(|written| written.checked_sub(fraction.len() as i64)?.checked_add(dropped))
         else {
             return Normal::Verbatim(text.to_owned());
         };
@@ -438,11 +423,7 @@ pub(crate) fn scan(input: &str, start: usize) -> Result<(Number, usize), (Number
         }
         at = end;
     }
-    let number = if verbatim {
-        keep_text(input.get(start..at).unwrap_or(""))
-    } else {
-        keep_digits(negative, digits, scale as u8)
-    };
+    let number = if verbatim { keep_text(input.get(start..at).unwrap_or("")) } else { keep_digits(negative, digits, scale as u8) };
     Ok((number, at))
 }
 

@@ -48,16 +48,13 @@ impl Object {
 
     /// An object from its members; of members with the same key the last value wins and the first position stays.
     pub fn from_pairs<K: Into<Text>, V: Into<Value>>(pairs: impl IntoIterator<Item = (K, V)>) -> Object {
-        let (keys, values): (Vec<Key>, Vec<Value>) =
-            pairs.into_iter().map(|(key, value)| (Key::new(key.into()), value.into())).unzip();
+        let (keys, values): (Vec<Key>, Vec<Value>) = pairs.into_iter().map(|(key, value)| (Key::new(key.into()), value.into())).unzip();
         Object::from_lists(keys, values)
     }
 
     pub(crate) fn from_lists(keys: Vec<Key>, values: Vec<Value>) -> Object {
         match distinct(&keys) {
-            Distinct::Yes(index) => {
-                Object::from_shape(Shape::from_distinct(index, keys.into_iter()), values.into_iter())
-            }
+            Distinct::Yes(index) => Object::from_shape(Shape::from_distinct(index, keys.into_iter()), values.into_iter()),
             Distinct::No => Object::from_repeating(keys, values),
         }
     }

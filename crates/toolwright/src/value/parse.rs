@@ -212,8 +212,8 @@ impl Parser<'_> {
             Some(b'{') => return self.open_object(),
             Some(b'[') => return self.open_array(),
             Some(b'-' | b'0'..=b'9') => {
-                let (number, end) = number::scan(self.cursor.text(), self.cursor.at())
-                    .map_err(|(fault, at)| (ParseErrorKind::from(fault), at))?;
+                let (number, end) =
+                    number::scan(self.cursor.text(), self.cursor.at()).map_err(|(fault, at)| (ParseErrorKind::from(fault), at))?;
                 self.cursor.jump(end);
                 Value::Number(number)
             }
@@ -345,9 +345,7 @@ impl Parser<'_> {
         let word = self.cursor.word();
         match self.cursor.found() {
             Some('\'') => (ParseErrorKind::SingleQuote, self.cursor.at()),
-            _ if !word.is_empty() => {
-                (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at())
-            }
+            _ if !word.is_empty() => (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at()),
             _ => self.expected(|found| ParseErrorKind::ExpectedValue { found }),
         }
     }

@@ -74,9 +74,7 @@ fn write_compact<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
         let (item, close) = match open.last_mut() {
             None => return Ok(()),
             Some(Open::Array(items)) => (items.next().map(|item| (None, item)), ']'),
-            Some(Open::Object(members, plain)) => {
-                (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}')
-            }
+            Some(Open::Object(members, plain)) => (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}'),
         };
         match item {
             Some((key, value)) => {
@@ -119,9 +117,7 @@ fn write_pretty<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
         let (item, close) = match open.last_mut() {
             None => return Ok(()),
             Some(Open::Array(items)) => (items.next().map(|item| (None, item)), ']'),
-            Some(Open::Object(members, plain)) => {
-                (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}')
-            }
+            Some(Open::Object(members, plain)) => (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}'),
         };
         match item {
             Some((key, value)) => {

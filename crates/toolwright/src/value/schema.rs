@@ -143,11 +143,7 @@ impl<'a> JsonObject<'a, JsonValue> for &'a Object {
         MemberNodes(self.iter())
     }
 
-    fn try_for_each_name_node<B>(
-        &self,
-        buffer: &mut Value,
-        mut f: impl FnMut(&Value) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+    fn try_for_each_name_node<B>(&self, buffer: &mut Value, mut f: impl FnMut(&Value) -> ControlFlow<B>) -> ControlFlow<B> {
         self.keys().try_for_each(|key| {
             *buffer = Value::String(key.clone());
             f(buffer)
@@ -229,8 +225,7 @@ fn equals_json(value: &Value, expected: &serde_json::Value) -> bool {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equals_json(left, right))
         }
         (Value::Object(left), Expected::Object(right)) => {
-            left.len() == right.len()
-                && right.iter().all(|(key, right)| left.get(key).is_some_and(|left| equals_json(left, right)))
+            left.len() == right.len() && right.iter().all(|(key, right)| left.get(key).is_some_and(|left| equals_json(left, right)))
         }
         _ => false,
     }
@@ -290,8 +285,7 @@ impl<'a> Digest<'a> {
                 // Equal objects may have their members in different orders.
                 let mut members: Vec<(&str, &Value)> = object.iter().map(|(key, value)| (key.as_str(), value)).collect();
                 members.sort_unstable_by_key(|(key, _)| *key);
-                let outline =
-                    members.into_iter().take(MEMBERS_MAX).map(|(key, value)| (key, Digest::outline(value, levels - 1)));
+                let outline = members.into_iter().take(MEMBERS_MAX).map(|(key, value)| (key, Digest::outline(value, levels - 1)));
                 Digest::Object(object.len(), outline.collect())
             }
         }

@@ -87,8 +87,7 @@ pub(crate) fn distinct(keys: &[Key]) -> Distinct {
         }
         return Distinct::Yes(Box::default());
     }
-    let mut sorted: Vec<(Tag, &str, u32)> =
-        keys.iter().enumerate().map(|(at, key)| (key.tag, key.text.as_str(), at as u32)).collect();
+    let mut sorted: Vec<(Tag, &str, u32)> = keys.iter().enumerate().map(|(at, key)| (key.tag, key.text.as_str(), at as u32)).collect();
     sorted.sort_unstable();
     let twice = sorted.windows(2).any(|pair| matches!(pair, [left, right] if left.0 == right.0 && left.1 == right.1));
     if twice { Distinct::No } else { Distinct::Yes(sorted.into_iter().map(|(.., at)| at).collect()) }
@@ -204,8 +203,7 @@ impl PartialEq for Shape {
     /// Same keys in the same order.
     fn eq(&self, other: &Shape) -> bool {
         self.same(other)
-            || self.len() == other.len()
-                && self.list().iter().zip(other.list()).all(|(left, right)| left.is(right.tag, &right.text))
+            || self.len() == other.len() && self.list().iter().zip(other.list()).all(|(left, right)| left.is(right.tag, &right.text))
     }
 }
 

@@ -11,22 +11,47 @@ fn the_representation_conforms() {
 
 /// A schema, and instances with the verdict.
 const VERDICTS: &[(&str, &[(&str, bool)])] = &[
-    (r#"{"type":"integer"}"#, &[("1", true), ("1.0", true), ("1e2", true), ("1.5", false), ("1e400", true), ("-0", true),
-        ("123456789012345678901234567890", true), ("\"1\"", false)]),
+    (
+        r#"{"type":"integer"}"#,
+        &[
+            ("1", true),
+            ("1.0", true),
+            ("1e2", true),
+            ("1.5", false),
+            ("1e400", true),
+            ("-0", true),
+            ("123456789012345678901234567890", true),
+            ("\"1\"", false),
+        ],
+    ),
     (r#"{"const":1}"#, &[("1", true), ("1.0", true), ("10e-1", true), ("2", false), ("true", false)]),
-    (r#"{"enum":[[1,{"a":2}],"x",0.1]}"#, &[("[1.0,{\"a\":2}]", true), ("\"x\"", true), ("0.10", true),
-        ("0.1000000000000000055511151231257827", false), ("[1]", false)]),
+    (
+        r#"{"enum":[[1,{"a":2}],"x",0.1]}"#,
+        &[("[1.0,{\"a\":2}]", true), ("\"x\"", true), ("0.10", true), ("0.1000000000000000055511151231257827", false), ("[1]", false)],
+    ),
     (r#"{"minimum":5,"maximum":10}"#, &[("5", true), ("5.0", true), ("4.99", false), ("10", true), ("1e1", true), ("10.1", false)]),
     (r#"{"multipleOf":0.01}"#, &[("4.02", true), ("4.025", false), ("1", true)]),
-    (r#"{"uniqueItems":true}"#, &[("[1,2]", true), ("[1,1.0]", false), ("[{\"a\":1,\"b\":2},{\"b\":2.0,\"a\":1}]", false),
-        ("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]", true), ("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,1.0]", false),
-        ("[[1],[2],3,4,5,6,7,8,9,10,11,12,13,14,15,16,[1.0]]", false)]),
+    (
+        r#"{"uniqueItems":true}"#,
+        &[
+            ("[1,2]", true),
+            ("[1,1.0]", false),
+            ("[{\"a\":1,\"b\":2},{\"b\":2.0,\"a\":1}]", false),
+            ("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]", true),
+            ("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,1.0]", false),
+            ("[[1],[2],3,4,5,6,7,8,9,10,11,12,13,14,15,16,[1.0]]", false),
+        ],
+    ),
     (r#"{"minLength":2,"maxLength":3}"#, &[("\"é\"", false), ("\"éé\"", true), ("\"😀😀😀\"", true), ("\"abcd\"", false)]),
     (r#"{"propertyNames":{"pattern":"^a"}}"#, &[("{\"ab\":1}", true), ("{\"b\":1}", false)]),
-    (r#"{"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#,
-        &[("{\"a\":\"x\"}", true), ("{\"a\":1}", false), ("{\"a\":\"x\",\"b\":1}", false), ("{}", false)]),
-    (r##"{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"},"v":{"type":"number"}}}}}"##,
-        &[("{\"next\":{\"next\":{\"v\":1}}}", true), ("{\"next\":{\"next\":{\"v\":\"1\"}}}", false)]),
+    (
+        r#"{"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#,
+        &[("{\"a\":\"x\"}", true), ("{\"a\":1}", false), ("{\"a\":\"x\",\"b\":1}", false), ("{}", false)],
+    ),
+    (
+        r##"{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"},"v":{"type":"number"}}}}}"##,
+        &[("{\"next\":{\"next\":{\"v\":1}}}", true), ("{\"next\":{\"next\":{\"v\":\"1\"}}}", false)],
+    ),
 ];
 
 #[test]

@@ -39,9 +39,22 @@ fn doubling_sixty_times_costs_nothing() {
 
 #[test]
 fn weight_is_the_length_of_the_print() {
-    for text in ["null", "true", "false", "[]", "{}", "[1]", "[1,2.50,\"é\"]", r#"{"a":1}"#, r#"{"a":[{}],"bc":{"d":[]}}"#,
-        "-0", "-12", "0.001", "-0.001", "1e5"]
-    {
+    for text in [
+        "null",
+        "true",
+        "false",
+        "[]",
+        "{}",
+        "[1]",
+        "[1,2.50,\"é\"]",
+        r#"{"a":1}"#,
+        r#"{"a":[{}],"bc":{"d":[]}}"#,
+        "-0",
+        "-12",
+        "0.001",
+        "-0.001",
+        "1e5",
+    ] {
         let value = Value::parse(text).unwrap();
         assert_eq!(value.weight(), text.len() as u64, "{text}");
         assert_eq!(Value::from_json(value.to_json()).unwrap().weight(), text.len() as u64, "{text}");
@@ -53,9 +66,7 @@ fn weight_is_the_length_of_the_print() {
 #[test]
 fn values_built_level_by_level_can_be_dropped_printed_compared_and_refused() {
     let nest = |levels: u32| {
-        (0..levels).fold(Value::Null, |value, level| {
-            if level % 2 == 0 { Value::from(vec![value]) } else { Value::object([("a", value)]) }
-        })
+        (0..levels).fold(Value::Null, |value, level| if level % 2 == 0 { Value::from(vec![value]) } else { Value::object([("a", value)]) })
     };
     let (deep, same) = (nest(300_000), nest(300_000));
     assert_eq!(deep.depth(), 300_000);
@@ -191,9 +202,17 @@ fn pointers_name_places() {
 
 #[test]
 fn kinds_have_names() {
-    for (text, kind) in [("null", "null"), ("true", "boolean"), ("1", "integer"), ("-0", "integer"), ("1.0", "number"),
-        ("1e2", "number"), ("\"1\"", "string"), ("[]", "array"), ("{}", "object")]
-    {
+    for (text, kind) in [
+        ("null", "null"),
+        ("true", "boolean"),
+        ("1", "integer"),
+        ("-0", "integer"),
+        ("1.0", "number"),
+        ("1e2", "number"),
+        ("\"1\"", "string"),
+        ("[]", "array"),
+        ("{}", "object"),
+    ] {
         assert_eq!(Value::parse(text).unwrap().kind(), kind);
     }
 }

@@ -61,9 +61,8 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// Whether a block has no special byte; without an early exit, so that it compiles to vector instructions.
 fn is_plain(block: &[u8; 32]) -> bool {
-    let special = block.iter().fold(0_u8, |special, byte| {
-        special | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
-    });
+    let special =
+        block.iter().fold(0_u8, |special, byte| special | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\'));
     special == 0
 }
 
@@ -137,11 +136,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn eat(&mut self, word: &str) -> bool {
         let here = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes()));
         let end = self.at + word.len();
-        let ends = !self
-            .text
-            .as_bytes()
-            .get(end)
-            .is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_' || *next >= 0x80);
+        let ends = !self.text.as_bytes().get(end).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_' || *next >= 0x80);
         if here && ends {
             self.at = end;
         }

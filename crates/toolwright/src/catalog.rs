@@ -1,0 +1,322 @@
+//! A sealed catalogue: reading it, and starting calls in it. Nothing in it
+//! changes, so reading takes no lock and touches no shared counter.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::call;
+use crate::cancel::CancelToken;
+use crate::composite::dry::StepOutputs;
+use crate::composite::effect::{self, EffectRecord};
+use crate::composite::lint;
+use crate::composite::run::not_executed;
+use crate::composite::spec::SpecIssue;
+use crate::diagnostics::{Event, Observer};
+use crate::error::{CallError, EffectState, Fault};
+use crate::frame::{Call, Clock, Context, Mode, Names, PathNode, Run, StepName};
+use crate::gate::{Chainability, HostChecks};
+use crate::journal::{Journal, RunRecord};
+use crate::limits::Limits;
+use crate::tool::{Answer, ToolDef};
+use crate::value::{Text, Value};
+
+pub(crate) struct Entry {
+    pub(crate) tool: ToolDef,
+    pub(crate) chainability: Chainability,
+}
+
+pub(crate) struct View {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) index: HashMap<Text, usize>,
+    pub(crate) checks: Option<HostChecks>,
+    pub(crate) limits: Limits,
+}
+
+impl View {
+    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
+        self.entries.get(at)
+    }
+
+    fn find(&self, name: &str) -> Option<&Entry> {
+        self.index.get(name).and_then(|at| self.entries.get(*at))
+    }
+}
+
+/// A sealed, ordered set of tools. Clones share it.
+#[derive(Clone)]
+pub struct Catalog(Arc<View>);
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.tools().map(ToolDef::name)).finish()
+    }
+}
+
+/// One call to be made.
+#[must_use]
+pub struct Invocation {
+    tool: Text,
+    input: Value,
+    run_id: Text,
+    cancel: CancelToken,
+    context: Context,
+    mode: Mode,
+    journal: Option<Arc<dyn Journal>>,
+    observer: Option<Arc<dyn Observer>>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl Invocation {
+    /// A call of `tool` with `input`. `null` counts as no arguments.
+    pub fn new(tool: impl Into<Text>, input: Value) -> Self {
+        Self {
+            tool: tool.into(),
+            input,
+            run_id: arcstr::literal!("run"),
+            cancel: CancelToken::never(),
+            context: Context::default(),
+            mode: Mode::Real,
+            journal: None,
+            observer: None,
+            clock: None,
+        }
+    }
+
+    /// Name of the run: with the path of a call it makes the idempotency key.
+    pub fn run_id(mut self, id: impl Into<Text>) -> Self {
+        self.run_id = id.into();
+        self
+    }
+
+    /// Lets the caller cancel it.
+    pub fn cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// What the caller says about itself.
+    pub fn context(mut self, context: Context) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Dry: steps with side effects and nested composites take their output from `outputs`.
+    pub fn dry(mut self, outputs: StepOutputs) -> Self {
+        self.mode = Mode::Dry(Arc::new(outputs));
+        self
+    }
+
+    /// Dry, but nested composites are entered; outputs are keyed `outer/inner`.
+    pub fn rehearse(mut self, outputs: StepOutputs) -> Self {
+        self.mode = Mode::Rehearse(Arc::new(outputs));
+        self
+    }
+
+    /// Where intents and outcomes are written. A dry run writes none.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Who is told what happens.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The host's clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+}
+
+/// What a failed call means for the others of the same batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Nothing: they go on to their own ends.
+    #[default]
+    Continue,
+    /// Those not yet sent are not sent, those running are cancelled.
+    Stop,
+}
+
+/// A call that succeeded.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// The output; none when the tool gave none.
+    pub output: Option<Value>,
+    /// Media type of the output, when the tool said one.
+    pub content_type: Option<Text>,
+    /// What happened, or would have.
+    pub effects: Vec<EffectRecord>,
+    /// Repairs and replacements worth telling.
+    pub notes: Vec<Text>,
+    /// Raw content blocks as the source sent them.
+    pub content: Option<Value>,
+    /// The tool's own facts.
+    pub details: Option<Value>,
+}
+
+impl ToolResult {
+    /// The JSON form: `{success: true, output, contentType, effects}`.
+    pub fn to_value(&self) -> Value {
+        let mut pairs: Vec<(Text, Value)> = vec![("success".into(), true.into())];
+        pairs.extend(self.output.iter().map(|output| ("output".into(), output.clone())));
+        pairs.extend(self.content_type.iter().map(|kind| ("contentType".into(), Value::String(kind.clone()))));
+        pairs.push(("effects".into(), effect::to_list(&self.effects)));
+        if !self.notes.is_empty() {
+            pairs.push(("notes".into(), Value::array(self.notes.iter().cloned().map(Value::String))));
+        }
+        Value::object(pairs)
+    }
+}
+
+impl Catalog {
+    pub(crate) fn new(view: View) -> Self {
+        Self(Arc::new(view))
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&ToolDef> {
+        self.0.find(name).map(|entry| &entry.tool)
+    }
+
+    /// All tools, in the order of registration.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolDef> {
+        self.0.entries.iter().map(|entry| &entry.tool)
+    }
+
+    /// Whether a composite may use this tool.
+    pub fn chainability(&self, name: &str) -> Chainability {
+        self.0.find(name).map_or(Chainability::Missing, |entry| entry.chainability)
+    }
+
+    /// The nearest name that exists, for a "did you mean".
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        crate::nearest::nearest(name, self.tools().map(ToolDef::name))
+    }
+
+    /// Everything that can be found in a specification over this catalogue before anything runs.
+    pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
+        let known: Vec<&str> = self.tools().map(ToolDef::name).collect();
+        lint::lint(spec, None, &|name| self.get(name).cloned(), &known)
+    }
+
+    /// Makes one call.
+    ///
+    /// # Errors
+    /// [`CallError`] says what ended it, how far it got and which effects happened.
+    pub async fn invoke(&self, invocation: Invocation) -> Result<ToolResult, CallError> {
+        let Some(entry) = self.0.find(&invocation.tool) else {
+            let nearest = self.nearest(&invocation.tool).map(Text::from);
+            return Err(Fault::Unavailable { tool: invocation.tool, nearest }.into());
+        };
+        let mode = invocation.mode.clone();
+        run_one(Some(&self.0), &entry.tool, invocation, mode).await
+    }
+
+    /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others
+    /// alone; with [`OnFailure::Stop`] calls not yet sent are not sent and running ones are cancelled.
+    pub async fn invoke_all(&self, invocations: Vec<Invocation>, on_failure: OnFailure) -> Vec<Result<ToolResult, CallError>> {
+        let mut sources = Vec::new();
+        let calls: Vec<Invocation> = invocations
+            .into_iter()
+            .map(|mut invocation| {
+                let (source, token) = invocation.cancel.child();
+                sources.push(source);
+                invocation.cancel = token;
+                invocation
+            })
+            .collect();
+        let sources = &sources;
+        let calls = calls.into_iter().map(|invocation| async move {
+            let outcome = self.invoke(invocation).await;
+            if outcome.is_err() && on_failure == OnFailure::Stop {
+                sources.iter().for_each(crate::cancel::CancelSource::cancel);
+            }
+            outcome
+        });
+        futures_util::future::join_all(calls).await
+    }
+}
+
+/// A root call: from an invocation to a result.
+pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation, mode: Mode) -> Result<ToolResult, CallError> {
+    let Invocation { input, run_id, cancel, context, journal, observer, clock, .. } = invocation;
+    let dry = !matches!(mode, Mode::Real);
+    let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
+    let journal = match journal.filter(|_| !dry) {
+        Some(journal) => {
+            let record = RunRecord { id: run_id.clone(), tool: tool.0.name.clone(), input: input.clone() };
+            let state = EffectState::NotStarted;
+            Some(journal.open(&record).map_err(|error| Fault::Journal { phase: "open", error, state })?)
+        }
+        None => None,
+    };
+    let run = Arc::new(Run {
+        id: run_id,
+        view: view.cloned(),
+        cancel,
+        context,
+        journal,
+        observer,
+        clock,
+        mode,
+        limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
+    });
+    let node = PathNode { parent: None, names: Arc::new(Names::of_root(&tool.0.name)), depth: 0 };
+    let outcome = root(Call { run: run.clone(), node: Arc::new(node), step: 0 }, tool, input).await;
+    if let Some(journal) = &run.journal {
+        let state = if outcome.is_ok() { EffectState::Happened } else { EffectState::Unknown };
+        let ended = journal.end(outcome.is_ok()).get().await;
+        ended.map_err(|error| Fault::Journal { phase: "end", error, state })?;
+    }
+    let mut result = outcome?;
+    result.notes.extend(unused_outputs(&run));
+    Ok(result)
+}
+
+async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
+    let run = call.run.clone();
+    let prepared = call::prepare(&call, tool, input)?;
+    let repairs: Vec<Text> =
+        prepared.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
+    if !tool.is_composite() && !matches!(run.mode, Mode::Real) {
+        let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
+        if let Some(dry) = not_executed(&call, 0, &name, tool, &prepared) {
+            let (output, effect) = dry?;
+            return Ok(ToolResult { output: Some(output), effects: vec![effect], ..ToolResult::default() });
+        }
+    }
+    let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
+    let answer = call::perform(&run, call, tool, prepared, None).await?;
+    Ok(result_of(answer, tool, effect_of_leaf, repairs))
+}
+
+fn result_of(mut answer: Answer, tool: &ToolDef, effect_of_leaf: bool, repairs: Vec<Text>) -> ToolResult {
+    let more = answer.more.take().map(|more| *more).unwrap_or_default();
+    let ran = || {
+        let step = effect::StepRecord { step: tool.0.name.clone(), index: 0, tool: tool.0.name.clone(), via: Vec::new() };
+        vec![EffectRecord::Ran(step)]
+    };
+    let effects = more.effects.unwrap_or_else(|| if effect_of_leaf { ran() } else { Vec::new() });
+    let mut notes = repairs;
+    notes.extend(more.notes);
+    ToolResult { output: answer.output, content_type: more.content_type, effects, notes, content: more.content, details: more.details }
+}
+
+/// Outputs that were given for steps that do not exist, or were not asked for.
+fn unused_outputs(run: &Run) -> Vec<Text> {
+    let (Mode::Dry(outputs) | Mode::Rehearse(outputs)) = &run.mode else { return Vec::new() };
+    let unused = outputs.unused();
+    let notes: Vec<Text> =
+        unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
+    if let Some(observer) = &run.observer {
+        for note in &notes {
+            observer.observe(&Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
+        }
+    }
+    notes
+}

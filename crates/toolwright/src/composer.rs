@@ -1,0 +1,303 @@
+//! The builder of the page for hosts that bring their own gate: bind it, check
+//! tools, build composites, run pipelines. Composites of a catalogue use the
+//! catalogue as gate and need none of this.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::cancel::CancelToken;
+use crate::catalog::{Invocation, ToolResult, run_one};
+use crate::composite::compile::compile;
+use crate::composite::dry::StepOutputs;
+use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
+use crate::composite::{CompositeBody, Derived, GateOf, StepEffect, derived_effect, lint, run, step_effects};
+use crate::error::{CallError, Fault};
+use crate::frame::{Context, Mode};
+use crate::gate::{Chainability, StepCheck, StepGate};
+use crate::reference::Dialect;
+use crate::tool::{Body, Origin, ToolDef, tool};
+use crate::value::{Text, Value};
+
+/// Builds composites that run through a gate of the host's.
+///
+/// ```
+/// use toolwright::{Binding, Composer, Context, HostGate, PipelineOptions, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let search = tool("search", "Searches").reads().run_json(|input, _| async move {
+///     Ok(json!({ "snippet": format!("about {}", input.get("query").and_then(|q| q.as_str()).unwrap_or("")) }))
+/// });
+/// let composer = Composer::new(HostGate::new(move |name| (name == "search").then(|| search.clone())));
+/// composer.bind(Binding::new().side_effecting_tools(["send_email"]));
+/// let spec = json!({ "steps": [{ "name": "look", "tool": "search", "inputMapping": { "query": "$input.topic" } }] });
+/// let result = composer.run_pipeline(&spec, json!({ "topic": "ducks" }), Context::default(), PipelineOptions::new()).await?;
+/// assert_eq!(result.output, Some(json!({ "snippet": "about ducks" })));
+/// # Ok::<(), toolwright::CallError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Composer {
+    bound: Arc<Bound>,
+    dialect: Dialect,
+}
+
+/// What is bound to a composer now; built composites share it.
+pub(crate) struct Bound {
+    gate: RwLock<Option<Arc<dyn StepGate>>>,
+    listed: RwLock<Arc<BTreeSet<Text>>>,
+}
+
+impl Bound {
+    pub(crate) fn gate(&self) -> Option<Arc<dyn StepGate>> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tool of this name now; an error when there is no gate to ask.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Option<ToolDef>, Chainability> {
+        self.gate().map(|gate| gate.resolve(name)).ok_or(Chainability::NoGate)
+    }
+
+    /// Whether the host lists the tool, by exactly this name.
+    pub(crate) fn lists(&self, name: &str) -> bool {
+        self.listed.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+}
+
+/// New members for [`Composer::bind`]; what is not given stays.
+#[derive(Default)]
+#[must_use]
+pub struct Binding {
+    gate: Option<Arc<dyn StepGate>>,
+    listed: Option<BTreeSet<Text>>,
+}
+
+impl Binding {
+    /// Changes nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces the gate.
+    pub fn gate(mut self, gate: impl StepGate + 'static) -> Self {
+        self.gate = Some(Arc::new(gate));
+        self
+    }
+
+    /// Replaces the whole list of side-effecting tools that may be chained.
+    pub fn side_effecting_tools<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.listed = Some(tools.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// How a pipeline is run.
+#[derive(Default)]
+#[must_use]
+pub struct PipelineOptions {
+    pub(crate) dry: Option<Arc<StepOutputs>>,
+    pub(crate) rehearse: Option<Arc<StepOutputs>>,
+    pub(crate) cancel: CancelToken,
+}
+
+impl PipelineOptions {
+    /// For real, and nobody can cancel it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Dry: steps with side effects and nested composites take their output from `outputs`.
+    pub fn dry(mut self, outputs: StepOutputs) -> Self {
+        self.dry = Some(Arc::new(outputs));
+        self
+    }
+
+    /// Dry, but nested composites are entered.
+    pub fn rehearse(mut self, outputs: StepOutputs) -> Self {
+        self.rehearse = Some(Arc::new(outputs));
+        self
+    }
+
+    /// The signal that reaches every step.
+    pub fn cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    fn mode(&self) -> Mode {
+        match (&self.dry, &self.rehearse) {
+            (_, Some(outputs)) => Mode::Rehearse(outputs.clone()),
+            (Some(outputs), None) => Mode::Dry(outputs.clone()),
+            (None, None) => Mode::Real,
+        }
+    }
+}
+
+/// The answer of [`Composer::validate`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validation {
+    /// One message a failing check; empty when the specification is well formed.
+    pub errors: Vec<String>,
+}
+
+impl Validation {
+    /// Whether every check passed.
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+impl Composer {
+    /// A composer over a gate, in the strict dialect.
+    pub fn new(gate: impl StepGate + 'static) -> Self {
+        Self::with_gate(Some(Arc::new(gate)))
+    }
+
+    /// A composer over a bare callback, as older hosts construct it. Nothing can be composed through it until a gate
+    /// is bound: a callback cannot say what a step's tool is. The callback is never called.
+    pub fn from_callback<F, Out>(callback: F) -> Self
+    where
+        F: Fn(&str, Value, &Context) -> Out,
+    {
+        drop(callback);
+        Self::with_gate(None)
+    }
+
+    fn with_gate(gate: Option<Arc<dyn StepGate>>) -> Self {
+        let bound = Bound { gate: RwLock::new(gate), listed: RwLock::default() };
+        Self { bound: Arc::new(bound), dialect: Dialect::Strict }
+    }
+
+    /// Chooses the dialect for specifications that do not say `strictMode` themselves.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Whether a `$…` text that is no reference refuses the composite.
+    pub fn strict_mode(&self) -> bool {
+        self.dialect != Dialect::Page
+    }
+
+    /// Replaces each given member. The list is replaced, never merged, and is read at every check.
+    pub fn bind(&self, binding: Binding) {
+        if let Some(gate) = binding.gate {
+            *self.bound.gate.write().unwrap_or_else(PoisonError::into_inner) = Some(gate);
+        }
+        if let Some(listed) = binding.listed {
+            *self.bound.listed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listed);
+        }
+    }
+
+    /// Whether a gate is bound.
+    pub fn has_gate(&self) -> bool {
+        self.bound.gate().is_some()
+    }
+
+    /// The gate's tool of this name now.
+    pub fn resolve(&self, name: &str) -> Option<ToolDef> {
+        self.bound.resolve(name).ok().flatten()
+    }
+
+    /// Whether a step may use this tool now.
+    pub fn check(&self, name: &str) -> StepCheck {
+        let verdict = match self.bound.resolve(name) {
+            Err(verdict) => verdict,
+            Ok(None) => Chainability::Missing,
+            Ok(Some(tool)) => Chainability::of(&tool, self.bound.lists(name)),
+        };
+        StepCheck { verdict, message: verdict.message(name) }
+    }
+
+    /// False only when every step's tool declares no side effects and is no composite. True without a gate.
+    pub fn has_side_effecting_step(&self, spec: &Value) -> bool {
+        let steps = spec.get("steps").and_then(Value::as_array).unwrap_or_default();
+        let harmless = |step: &Value| {
+            let tool = step.get("tool").and_then(Value::as_str).and_then(|name| self.resolve(name));
+            tool.is_some_and(|tool| tool.has_side_effects() == Some(false) && !tool.is_composite())
+        };
+        !self.has_gate() || !steps.iter().all(harmless)
+    }
+
+    /// The two structural checks of the page. Never panics, whatever JSON it is given.
+    pub fn validate(&self, spec: &Value) -> Validation {
+        Validation { errors: spec::structural(spec).into_iter().map(|(_, message)| message).collect() }
+    }
+
+    /// Everything else that can be found before anything runs, over the tools the gate gives now.
+    pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
+        lint::lint(spec, Some(self.dialect), &|name| self.resolve(name), &[])
+    }
+
+    /// Builds a tool with the id `composable:<name>`. It is owned and immutable: later edits of `spec` change
+    /// nothing. Its effect is derived from its steps as the gate gives them now; each run judges them again.
+    ///
+    /// # Errors
+    /// [`SpecError`] with every structural problem and every bad reference.
+    pub fn build(&self, name: &str, description: &str, input_schema: Value, spec: &Value) -> Result<ToolDef, SpecError> {
+        if name.trim().is_empty() {
+            let issue = SpecIssue {
+                severity: Severity::Error,
+                code: "invalid_spec",
+                message: "a composite needs a name".into(),
+                help: Some("the name is what models and people call it by".into()),
+                pointer: String::new(),
+                span: None,
+            };
+            let mut issues = vec![issue];
+            issues.extend(CompositeSpec::read(spec, Some(self.dialect)).err().into_iter().flat_map(|error| error.issues));
+            return Err(SpecError { issues });
+        }
+        let body = self.body(name, spec)?;
+        let effect = if self.has_gate() { derived_effect(&body.derived.effects) } else { crate::tool::Effect::write() };
+        Ok(tool(format!("composable:{name}"), description)
+            .name(name)
+            .title(name)
+            .input_schema(input_schema)
+            .effect(effect)
+            .origin(Origin { kind: arcstr::literal!("composite"), ..Origin::default() })
+            .close(Body::Composite(Arc::new(body))))
+    }
+
+    fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody, SpecError> {
+        let (spec, mut issues) = CompositeSpec::read(spec, Some(self.dialect))?;
+        let compiled = compile(&name.into(), &spec).map_err(|found| {
+            issues.extend(found);
+            issues.retain(|issue| issue.severity == Severity::Error);
+            SpecError { issues }
+        })?;
+        let mut derived = Derived { depth: 1, ..Derived::default() };
+        for step in &spec.steps {
+            if !derived.tools.contains(&step.tool) {
+                derived.tools.push(step.tool.clone());
+            }
+            match self.resolve(&step.tool) {
+                Some(tool) => derived.effects.extend(step_effects(&step.name, &tool)),
+                None => derived.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
+            }
+        }
+        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled.program))
+    }
+
+    /// Runs a specification. Every step is judged again before it runs.
+    ///
+    /// # Errors
+    /// [`CallError`]: without a gate, too deep, a specification that is wrong, or the step that ended it.
+    pub async fn run_pipeline(
+        &self,
+        spec: &Value,
+        input: Value,
+        context: Context,
+        options: PipelineOptions,
+    ) -> Result<ToolResult, CallError> {
+        if !self.has_gate() {
+            return Err(run::no_gate().into());
+        }
+        if context.depth() >= crate::limits::COMPOSITE_DEPTH_MAX {
+            return Err(Fault::NestingTooDeep { depth: context.depth() }.into());
+        }
+        let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
+        let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
+        let mode = options.mode();
+        run_one(None, &pipeline, Invocation::new("pipeline", input).context(context).cancel(options.cancel), mode).await
+    }
+}

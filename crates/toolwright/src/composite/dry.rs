@@ -1,0 +1,53 @@
+//! Outputs for steps that a dry run does not execute.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use crate::value::{Text, Value};
+
+/// Outputs by step name, or by `outer/inner` for a rehearsal. A key with `null` counts as given.
+#[derive(Debug, Default)]
+pub struct StepOutputs {
+    outputs: BTreeMap<Text, Value>,
+    used: Mutex<std::collections::BTreeSet<Text>>,
+}
+
+impl StepOutputs {
+    /// No outputs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the output of one step.
+    #[must_use]
+    pub fn with(mut self, step: impl Into<Text>, output: impl Into<Value>) -> Self {
+        self.outputs.insert(step.into(), output.into());
+        self
+    }
+
+    /// The output for a step; remembers that it was asked for.
+    pub(crate) fn take(&self, step: &str) -> Option<&Value> {
+        let (key, output) = self.outputs.get_key_value(step)?;
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        Some(output)
+    }
+
+    /// Keys that no step asked for.
+    pub(crate) fn unused(&self) -> Vec<Text> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.outputs.keys().filter(|key| !used.contains(*key)).cloned().collect()
+    }
+}
+
+impl<K: Into<Text>, V: Into<Value>> FromIterator<(K, V)> for StepOutputs {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self { outputs: pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect(), used: Mutex::default() }
+    }
+}
+
+impl Clone for StepOutputs {
+    fn clone(&self) -> Self {
+        Self { outputs: self.outputs.clone(), used: Mutex::default() }
+    }
+}

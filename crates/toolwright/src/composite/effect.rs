@@ -1,0 +1,79 @@
+//! What a run did, or would have done: one record an effect.
+
+use crate::value::{Text, Value};
+
+/// One effect of a run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum EffectRecord {
+    /// A step with side effects ran to the end.
+    Ran(StepRecord),
+    /// A dry run came to a step that it did not execute.
+    WouldRun {
+        /// The step.
+        step: StepRecord,
+        /// It is a composite of its own.
+        nested: bool,
+        /// The arguments it would have been given.
+        arguments: Value,
+    },
+    /// A tool reported this itself.
+    Reported(Value),
+}
+
+/// Which step an effect belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRecord {
+    /// Name of the step.
+    pub step: Text,
+    /// Its position in its composite, from 0.
+    pub index: usize,
+    /// Name of its tool.
+    pub tool: Text,
+    /// Names of the steps of outer composites that lead to it, outermost first.
+    pub via: Vec<Text>,
+}
+
+impl EffectRecord {
+    /// The record as seen from one composite further out.
+    pub(crate) fn under(mut self, outer: &Text) -> Self {
+        if let Self::Ran(step) | Self::WouldRun { step, .. } = &mut self {
+            step.via.insert(0, outer.clone());
+        }
+        self
+    }
+
+    /// The JSON form of `composition` results: `{kind: "step", step, stepIndex, tool, ran | wouldRun, …}`.
+    pub fn to_value(&self) -> Value {
+        let mut pairs: Vec<(Text, Value)> = match self {
+            Self::Reported(value) => return value.clone(),
+            Self::Ran(step) | Self::WouldRun { step, .. } => vec![
+                (arcstr::literal!("kind"), "step".into()),
+                (arcstr::literal!("step"), Value::String(step.step.clone())),
+                (arcstr::literal!("stepIndex"), step.index.into()),
+                (arcstr::literal!("tool"), Value::String(step.tool.clone())),
+            ],
+        };
+        match self {
+            Self::WouldRun { nested, arguments, .. } => {
+                pairs.push((arcstr::literal!("wouldRun"), true.into()));
+                if *nested {
+                    pairs.push((arcstr::literal!("nested"), true.into()));
+                }
+                pairs.push((arcstr::literal!("args"), arguments.clone()));
+            }
+            _ => pairs.push((arcstr::literal!("ran"), true.into())),
+        }
+        if let Self::Ran(StepRecord { via, .. }) | Self::WouldRun { step: StepRecord { via, .. }, .. } = self
+            && !via.is_empty()
+        {
+            pairs.push((arcstr::literal!("via"), Value::array(via.iter().cloned().map(Value::String))));
+        }
+        Value::object(pairs)
+    }
+}
+
+/// A list of effects in its JSON form.
+pub(crate) fn to_list(effects: &[EffectRecord]) -> Value {
+    Value::array(effects.iter().map(EffectRecord::to_value))
+}

@@ -1,0 +1,107 @@
+//! What can be found in a specification before anything runs, beyond its form:
+//! unknown tools, refused tools, arguments that a tool does not take or needs.
+
+use super::compile::compile;
+use super::spec::{CompositeSpec, Severity, SpecIssue, StepSpec};
+use crate::reference::Dialect;
+use crate::tool::ToolDef;
+use crate::value::{Text, Value};
+
+/// Finds everything at once. `resolve` gives the tool of a name, `known` the names for suggestions.
+pub(crate) fn lint(spec: &Value, dialect: Option<Dialect>, resolve: &dyn Fn(&str) -> Option<ToolDef>, known: &[&str]) -> Vec<SpecIssue> {
+    let (spec, mut issues) = match CompositeSpec::read(spec, dialect) {
+        Ok(read) => read,
+        Err(error) => return error.issues,
+    };
+    match compile(&Text::new(), &spec) {
+        Ok(compiled) => issues.extend(compiled.warnings),
+        Err(found) => issues.extend(found),
+    }
+    for (index, step) in spec.steps.iter().enumerate() {
+        let Some(tool) = resolve(&step.tool) else {
+            issues.push(unknown_tool(index, step, known));
+            continue;
+        };
+        issues.extend(wiring(index, step, &tool));
+    }
+    if spec.dialect.is_page() {
+        issues.extend(page_names(&spec));
+    }
+    issues
+}
+
+pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> SpecIssue {
+    let near = crate::nearest::nearest(&step.tool, known.iter().copied());
+    SpecIssue {
+        severity: Severity::Error,
+        code: "step_missing",
+        message: format!("no tool is named `{}`", crate::cut(&step.tool, 80)),
+        help: Some(
+            near.map_or_else(
+                || "names are taken exactly as written; see the list of tools".into(),
+                |near| format!("did you mean `{near}`?"),
+            ),
+        ),
+        pointer: format!("/steps/{index}/tool"),
+        span: None,
+    }
+}
+
+/// Arguments that a tool does not take although it takes no others, and required ones that are never given.
+pub(crate) fn wiring(index: usize, step: &StepSpec, tool: &ToolDef) -> Vec<SpecIssue> {
+    let Some(schema) = tool.input_schema() else { return Vec::new() };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let mut issues = Vec::new();
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none();
+    if closed {
+        let known: Vec<&str> = properties.iter().flat_map(|properties| properties.keys().map(Text::as_str)).collect();
+        for key in step.input_mapping.keys().filter(|key| !known.contains(&key.as_str())) {
+            let near = crate::nearest::nearest(key, known.iter().copied());
+            let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let help = near.map_or_else(
+                || format!("it takes {}", if listed.is_empty() { "no arguments" } else { &listed }),
+                |near| format!("did you mean `{near}`?"),
+            );
+            issues.push(SpecIssue {
+                severity: Severity::Error,
+                code: "invalid_args",
+                message: format!("`{}` takes no argument `{}`", step.tool, crate::cut(key, 60)),
+                help: Some(help),
+                pointer: format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1")),
+                span: None,
+            });
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).unwrap_or_default();
+    for name in required.iter().filter_map(Value::as_str).filter(|name| step.input_mapping.get(name).is_none()) {
+        issues.push(SpecIssue {
+            severity: Severity::Error,
+            code: "invalid_args",
+            message: format!("`{}` needs the argument `{name}`, and the step does not give it", step.tool),
+            help: Some(format!("add `{name}` to the step's `inputMapping`")),
+            pointer: format!("/steps/{index}/inputMapping"),
+            span: None,
+        });
+    }
+    issues
+}
+
+fn page_names(spec: &CompositeSpec) -> Vec<SpecIssue> {
+    let warning = |index: usize, message: String| SpecIssue {
+        severity: Severity::Warning,
+        code: "invalid_spec",
+        message,
+        help: Some("positions count here, so nothing breaks, but errors name steps".into()),
+        pointer: format!("/steps/{index}"),
+        span: None,
+    };
+    let mut issues = Vec::new();
+    for (index, step) in spec.steps.iter().enumerate() {
+        if step.name.is_empty() {
+            issues.push(warning(index, "the step has no name".into()));
+        } else if spec.steps.iter().take(index).any(|other| other.name == step.name) {
+            issues.push(warning(index, format!("two steps are named `{}`", crate::cut(&step.name, 60))));
+        }
+    }
+    issues
+}

@@ -1,0 +1,327 @@
+//! Runs a composite: step by step, each through the gate and the one call path.
+
+use std::sync::Arc;
+
+use super::effect::{EffectRecord, StepRecord};
+use super::{CompositeBody, GateOf, Program};
+use crate::call;
+use crate::diagnostics::Event;
+use crate::error::{CallError, Fault, StepError, Unresolved};
+use crate::frame::{Call, Mode, PathNode, StepName};
+use crate::gate::{Chainability, Gate};
+use crate::limits;
+use crate::reference::eval::{Missing, Values};
+use crate::schema::Prepared;
+use crate::tool::{Answer, ToolDef};
+use crate::value::{Object, Text, Value};
+
+/// A program on loan from its composite.
+struct Lease<'a> {
+    body: &'a CompositeBody,
+    program: Option<Box<Program>>,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(program) = self.program.take() {
+            self.body.give_back(program);
+        }
+    }
+}
+
+/// Runs the steps in order; each sees the results of those before it.
+pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
+    let view = call.run.view.clone();
+    let gate = match (&body.gate, &view) {
+        (GateOf::Composer(bound), _) if bound.gate().is_some() => Gate::Composer(bound),
+        (GateOf::Catalog(links), Some(view)) => Gate::Catalog { view, links },
+        _ => return Err(no_gate().into()),
+    };
+    let depth = call.depth();
+    if depth >= limits::COMPOSITE_DEPTH_MAX {
+        return Err(Fault::NestingTooDeep { depth }.into());
+    }
+    let lease = Lease { body, program: Some(body.take_program()) };
+    match &lease.program {
+        Some(program) => Running::new(call, program, &gate).steps(&input).await,
+        None => Ok(Answer::empty()),
+    }
+}
+
+pub(crate) fn no_gate() -> Fault {
+    let verdict = Chainability::NoGate;
+    Fault::Refused { code: arcstr::literal!("compose_needs_gate"), message: verdict.message(""), help: verdict.help(""), details: None }
+}
+
+/// One run of one composite.
+struct Running<'a> {
+    call: Call,
+    node: Arc<PathNode>,
+    program: &'a Program,
+    gate: &'a Gate<'a>,
+    outputs: Vec<Option<Value>>,
+    scratch: Vec<Value>,
+    effects: Vec<EffectRecord>,
+    notes: Vec<Text>,
+}
+
+impl<'a> Running<'a> {
+    fn new(call: Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
+        let node =
+            Arc::new(PathNode { parent: Some((call.node.clone(), call.step)), names: program.names.clone(), depth: call.node.depth + 1 });
+        let outputs = Vec::with_capacity(program.steps.len());
+        Self { call, node, program, gate, outputs, scratch: Vec::new(), effects: Vec::new(), notes: Vec::new() }
+    }
+
+    async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
+        self.warn_about_literals();
+        let program = self.program;
+        let mut content_type = None;
+        for (index, name) in program.names.steps.iter().enumerate() {
+            match self.step(index, name, input).await {
+                Ok(answer) => content_type = self.keep(index, name, answer),
+                Err(error) => return Err(self.stopped(index, name, error)),
+            }
+        }
+        let mut answer = Answer::default();
+        answer.output = match &program.output {
+            None => self.outputs.pop().flatten(),
+            Some(plan) => {
+                let values = Values { input: Some(input), outputs: &self.outputs };
+                Some(plan.render(&values, &mut self.scratch).map_err(|missing| CallError::from(unresolved(&missing)))?)
+            }
+        };
+        let more = answer.more();
+        more.content_type = content_type.filter(|_| program.output.is_none());
+        more.effects = Some(self.effects);
+        more.notes = self.notes;
+        Ok(answer)
+    }
+
+    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged.
+    async fn step(&mut self, index: usize, name: &StepName, input: &Value) -> Result<(Answer, Kept), CallError> {
+        let (tool, verdict) = self.gate.resolve(index, &name.tool);
+        let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
+            return Err(refused(verdict, &name.tool).into());
+        };
+        if tool.is_composite() {
+            self.no_cycle(&name.tool)?;
+        }
+        let step = u32::try_from(index).unwrap_or(u32::MAX);
+        let arguments = {
+            let plan = self.program.steps.get(index).map(|step| &step.arguments);
+            let values = Values { input: Some(input), outputs: &self.outputs };
+            match plan.map(|plan| plan.render(&values, &mut self.scratch)) {
+                Some(Ok(arguments)) => arguments,
+                Some(Err(missing)) => return Err(unresolved(&missing).into()),
+                None => Value::Null,
+            }
+        };
+        let call = self.call.child(&self.node, step);
+        let prepared = call::prepare(&call, &tool, arguments)?;
+        if !matches!(call.run.mode, Mode::Real)
+            && let Some(dry) = not_executed(&call, index, name, &tool, &prepared)
+        {
+            let (output, effect) = dry?;
+            return Ok((Answer::new(output), Kept::WouldRun(effect)));
+        }
+        let side_effects = verdict == Chainability::Listed;
+        let kept = match (tool.is_composite(), side_effects) {
+            (true, _) => Kept::Composite,
+            (false, true) => Kept::Effect,
+            (false, false) => Kept::Nothing,
+        };
+        if call.run.observer.is_none() {
+            return call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await.map(|answer| (answer, kept));
+        }
+        self.started(&call, index, name, side_effects);
+        let path = call.node.path(step);
+        let outcome = call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await;
+        self.finished(path, index, outcome.as_ref().err());
+        outcome.map(|answer| (answer, kept))
+    }
+
+    /// Keeps a step's output and effects; drops outputs that nothing needs any more. Gives the content type.
+    fn keep(&mut self, index: usize, name: &StepName, (mut answer, kept): (Answer, Kept)) -> Option<Text> {
+        let more = answer.more.take().map(|more| *more).unwrap_or_default();
+        match (more.effects, kept) {
+            (_, Kept::WouldRun(effect)) => self.effects.push(effect),
+            (Some(inner), Kept::Composite) => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
+            (Some(reported), _) => self.effects.extend(reported),
+            (None, Kept::Effect) => self.effects.push(EffectRecord::Ran(record(index, name))),
+            (None, _) => {}
+        }
+        self.notes.extend(more.notes);
+        self.outputs.push(answer.output);
+        for position in self.program.steps.get(index).iter().flat_map(|step| step.forget.iter()) {
+            if let Some(output) = self.outputs.get_mut(*position) {
+                *output = None;
+            }
+        }
+        more.content_type
+    }
+
+    #[cold]
+    fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
+        if let Fault::Step(inner) = source.fault() {
+            self.effects.extend(inner.effects.iter().map(|effect| effect.clone().under(&name.name)));
+        }
+        Fault::Step(StepError {
+            composite: self.program.names.composite.clone(),
+            step: name.name.clone(),
+            index,
+            tool: name.tool.clone(),
+            completed: self.program.names.steps.iter().take(index).map(|step| step.name.clone()).collect(),
+            effects: self.effects,
+            unknown_effect: source.has_unknown_effect(),
+            source,
+        })
+        .into()
+    }
+
+    /// A composite that reaches itself would run until the depth limit; it is named instead.
+    fn no_cycle(&self, tool: &Text) -> Result<(), Fault> {
+        if !self.node.lineage().any(|ancestor| ancestor == tool) {
+            return Ok(());
+        }
+        let mut path: Vec<&str> = self.node.lineage().map(Text::as_str).collect();
+        path.reverse();
+        path.push(tool);
+        Err(Fault::Refused {
+            code: arcstr::literal!("step_cycle"),
+            message: format!("the composite reaches itself: {}", path.join(" > ")),
+            help: Some("take the step out that leads back".into()),
+            details: None,
+        })
+    }
+
+    fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
+        if let Some(observer) = &call.run.observer {
+            observer.observe(&Event::StepStarted {
+                path: call.node.path(call.step),
+                index,
+                count: self.program.steps.len(),
+                step: name.name.clone(),
+                tool: name.tool.clone(),
+                side_effects,
+            });
+        }
+    }
+
+    fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
+        if let Some(observer) = &self.call.run.observer {
+            observer.observe(&Event::StepFinished { path, index, ok: error.is_none(), code: error.map(|error| error.code().into()) });
+        }
+    }
+
+    fn warn_about_literals(&self) {
+        let Some(observer) = &self.call.run.observer else { return };
+        for literal in &self.program.literals {
+            let path = self.call.node.path(self.call.step);
+            observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
+        }
+    }
+}
+
+/// What a step leaves in the list of effects when its tool reports none itself.
+enum Kept {
+    Nothing,
+    Effect,
+    Composite,
+    WouldRun(EffectRecord),
+}
+
+fn record(index: usize, name: &StepName) -> StepRecord {
+    StepRecord { step: name.name.clone(), index, tool: name.tool.clone(), via: Vec::new() }
+}
+
+fn refused(verdict: Chainability, tool: &str) -> Fault {
+    Fault::Refused {
+        code: verdict.code().unwrap_or("step_not_chainable").into(),
+        message: verdict.message(tool),
+        help: verdict.help(tool),
+        details: None,
+    }
+}
+
+/// In a dry run: the given output of a step that is not executed; none for a step that runs for real.
+pub(crate) fn not_executed(
+    call: &Call,
+    index: usize,
+    name: &StepName,
+    tool: &ToolDef,
+    prepared: &Prepared,
+) -> Option<Result<(Value, EffectRecord), CallError>> {
+    let nested = tool.is_composite();
+    let side_effects = tool.has_side_effects() != Some(false);
+    let (outputs, key) = match &call.run.mode {
+        Mode::Real => return None,
+        Mode::Dry(outputs) if nested || side_effects => (outputs, name.name.to_string()),
+        Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node.step_key(call.step)),
+        Mode::Dry(_) | Mode::Rehearse(_) => return None,
+    };
+    let Some(output) = outputs.take(&key) else {
+        let what = if nested { "is a composite" } else { "has side effects" };
+        let message = format!(
+            "step \"{}\" (tool: \"{}\") {what} and is not executed in a dry run; give its output in stepOutputs[{}]",
+            name.name,
+            name.tool,
+            Value::from(key.as_str())
+        );
+        let help = Some(format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"));
+        return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
+    };
+    if let Some(schema) = &tool.0.output
+        && !schema.accepts(output)
+    {
+        let issues = schema.issues(output);
+        let listed: Vec<String> = issues.iter().map(ToString::to_string).collect();
+        let message = format!("the output given for step `{key}` does not fit the output schema of `{}`: {}", name.tool, listed.join("; "));
+        return Some(Err(Fault::Refused { code: arcstr::literal!("invalid_output"), message, help: None, details: None }.into()));
+    }
+    let effect = EffectRecord::WouldRun { step: record(index, name), nested, arguments: prepared.arguments.clone() };
+    Some(Ok((output.clone(), effect)))
+}
+
+/// Says what is missing, what is there instead, and what was probably meant.
+#[cold]
+fn unresolved(missing: &Missing<'_>) -> Fault {
+    let written = &missing.reference.written;
+    let reference = &written.reference;
+    let segment = reference.path.get(missing.found);
+    let span = segment.map_or_else(|| reference.root_span.clone(), |segment| segment.span.clone());
+    let shown = |object: &Object| {
+        let keys = object.keys();
+        let listed: Vec<String> = keys.clone().take(limits::KEYS_SHOWN_MAX).map(|key| format!("`{}`", crate::cut(key, 60))).collect();
+        let more = keys.len().saturating_sub(limits::KEYS_SHOWN_MAX);
+        if more > 0 { format!("{} and {more} more", listed.join(", ")) } else { listed.join(", ") }
+    };
+    let mut nearest = None;
+    let found = match &missing.stopped_at {
+        None => "the step gave no output".to_owned(),
+        Some(Value::Object(object)) if object.is_empty() => "the object there is empty".to_owned(),
+        Some(Value::Object(object)) => {
+            let wanted = segment.and_then(|segment| segment.key.as_deref()).unwrap_or_default();
+            let near = crate::nearest::nearest(wanted, object.keys().map(Text::as_str));
+            nearest = near.and_then(|near| respelled(&reference.text, &span, near));
+            format!("the keys there are {}", shown(object))
+        }
+        Some(Value::Array(_)) => {
+            let len = missing.stopped_at.as_ref().and_then(Value::as_array).map_or(0, <[Value]>::len);
+            format!("there is an array of {len} there")
+        }
+        Some(other) => format!("there is {} there, which has no members", other.kind()),
+    };
+    Fault::Unresolved(Unresolved { reference: reference.clone(), pointer: written.pointer.clone(), span, found, nearest })
+}
+
+/// The reference with the key at `span` replaced, in the same spelling: after a dot, or quoted in brackets.
+fn respelled(text: &str, span: &std::ops::Range<usize>, key: &str) -> Option<String> {
+    let (head, tail) = (text.get(..span.start)?, text.get(span.end..)?);
+    let plain = key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') && !key.is_empty();
+    if head.ends_with('.') && !plain {
+        let head = head.strip_suffix('.')?;
+        return Some(format!("{head}[{}]{tail}", Value::from(key)));
+    }
+    Some(if plain && head.ends_with('.') { format!("{head}{key}{tail}") } else { format!("{head}{}{tail}", Value::from(key)) })
+}

@@ -1,0 +1,325 @@
+//! The gate: which tool a step means now, whether it may be chained, and the
+//! host's own checks. A gate decides; it cannot run anything.
+
+use std::sync::Arc;
+
+use crate::cancel::CancelToken;
+use crate::catalog::View;
+use crate::composer::Bound;
+use crate::frame::Context;
+use crate::journal::Eventually;
+use crate::tool::{BoxFuture, ToolDef};
+use crate::value::{Text, Value};
+
+/// Where a composer's steps find their tools, and the host's checks before each of them.
+/// A host that only wants checks takes [`HostGate`].
+pub trait StepGate: Send + Sync {
+    /// The tool of this name now, or none. The very instance that is given back is checked and run.
+    fn resolve(&self, tool: &str) -> Option<ToolDef>;
+
+    /// The host's checks, asked after the chainability rule and the argument check, before the tool runs.
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+        let _ = step;
+        Eventually::Now(Ok(()))
+    }
+}
+
+/// A step that is about to run, as the host's checks see it.
+#[derive(Debug)]
+pub struct StepRequest<'a> {
+    /// The instance that will run.
+    pub tool: &'a ToolDef,
+    /// The name the step writes for it.
+    pub name: &'a str,
+    /// Name of the step.
+    pub step: &'a str,
+    /// Its arguments, final and checked.
+    pub arguments: &'a Value,
+    /// The caller.
+    pub context: &'a Context,
+    /// Whether the run was cancelled.
+    pub cancel: &'a CancelToken,
+    /// Composites entered to get here.
+    pub depth: u32,
+}
+
+/// A host's check said no.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateRefusal {
+    /// A stable code, such as `step_disabled` or `permission_denied`.
+    pub code: Text,
+    /// Why, in words.
+    pub message: String,
+    /// What to do about it, and who can.
+    pub help: Option<String>,
+    /// Further facts, an object.
+    pub details: Option<Value>,
+}
+
+impl GateRefusal {
+    /// A refusal with a code and a reason.
+    pub fn new(code: impl Into<Text>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), help: None, details: None }
+    }
+}
+
+/// May a tool be a step? Ordered by strictness: later is stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Chainability {
+    /// It declares no side effects.
+    Free,
+    /// It has side effects and the host lists it.
+    Listed,
+    /// It has side effects and the host does not list it.
+    NotListed,
+    /// It declares nothing; nobody may chain it.
+    Undeclared,
+    /// Nothing has this name.
+    Missing,
+    /// There is no gate that could say.
+    NoGate,
+}
+
+impl Chainability {
+    /// The rule of the page for a tool that was found.
+    pub(crate) fn of(tool: &ToolDef, listed: bool) -> Self {
+        match tool.has_side_effects() {
+            Some(false) => Self::Free,
+            None => Self::Undeclared,
+            Some(true) if listed => Self::Listed,
+            Some(true) => Self::NotListed,
+        }
+    }
+
+    /// Whether a step may use the tool.
+    pub fn is_allowed(self) -> bool {
+        self <= Self::Listed
+    }
+
+    /// The code of a refusal; none when allowed.
+    pub fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Free | Self::Listed => None,
+            Self::NotListed => Some("step_not_chainable"),
+            Self::Undeclared => Some("side_effects_undeclared"),
+            Self::Missing => Some("step_missing"),
+            Self::NoGate => Some("compose_needs_gate"),
+        }
+    }
+
+    /// The refusal in words.
+    pub fn message(self, tool: &str) -> String {
+        match self {
+            Self::Free | Self::Listed => format!("step tool \"{tool}\" may be chained"),
+            Self::NotListed => format!("step tool \"{tool}\" has side effects and is not listed"),
+            Self::Undeclared => format!("step tool \"{tool}\" does not declare hasSideEffects"),
+            Self::Missing => format!("step tool \"{tool}\" is not registered"),
+            Self::NoGate => "no step gate is bound".into(),
+        }
+    }
+
+    /// The change that would allow it, and who can make it.
+    pub fn help(self, tool: &str) -> Option<String> {
+        match self {
+            Self::Free | Self::Listed => None,
+            Self::NotListed => {
+                Some(format!("the host can list it by this exact name: add `{tool}` to `sideEffectingTools`; a composite or a tool cannot"))
+            }
+            Self::Undeclared => Some(format!(
+                "listing it is not enough: its owner, or the host in `tools: {{ {tool}: {{ effect: … }} }}`, must say whether it has side effects"
+            )),
+            Self::Missing => Some("names are taken exactly as written; see the list of tools".into()),
+            Self::NoGate => Some("bind a gate: a bare callback cannot say what a step's tool is".into()),
+        }
+    }
+}
+
+/// What a composer's `check` answers about one tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepCheck {
+    /// The verdict.
+    pub verdict: Chainability,
+    /// In words.
+    pub message: String,
+}
+
+/// A tool found by a gate: borrowed from a sealed catalogue, or owned.
+pub(crate) enum StepTool<'g> {
+    Sealed(&'g ToolDef),
+    Owned(ToolDef),
+}
+
+impl std::ops::Deref for StepTool<'_> {
+    type Target = ToolDef;
+    fn deref(&self) -> &ToolDef {
+        match self {
+            Self::Sealed(tool) => tool,
+            Self::Owned(tool) => tool,
+        }
+    }
+}
+
+/// The gate of one running composite.
+pub(crate) enum Gate<'g> {
+    Catalog { view: &'g View, links: &'g [usize] },
+    Composer(&'g Bound),
+}
+
+impl<'g> Gate<'g> {
+    /// The tool that step `index` names now, and the verdict about it.
+    pub(crate) fn resolve(&self, index: usize, name: &str) -> (Option<StepTool<'g>>, Chainability) {
+        match self {
+            Self::Catalog { view, links } => match links.get(index).and_then(|link| view.entry(*link)) {
+                // The link was made in this catalogue; the name is looked at all the same, so that a composite
+                // that strayed into another one meets a refusal and not a stranger.
+                Some(entry) if entry.tool.name() == name => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
+                _ => (None, Chainability::Missing),
+            },
+            Self::Composer(bound) => match bound.resolve(name) {
+                Ok(Some(tool)) => {
+                    let verdict = Chainability::of(&tool, bound.lists(name));
+                    (Some(StepTool::Owned(tool)), verdict)
+                }
+                Ok(None) => (None, Chainability::Missing),
+                Err(verdict) => (None, verdict),
+            },
+        }
+    }
+
+    /// The host's checks.
+    pub(crate) async fn admit(&self, step: &StepRequest<'_>) -> Result<(), GateRefusal> {
+        match self {
+            Self::Catalog { view, .. } => match &view.checks {
+                None => Ok(()),
+                Some(checks) => checks.admit(step).get().await,
+            },
+            Self::Composer(bound) => match bound.gate() {
+                None => Ok(()),
+                Some(gate) => gate.admit(step).get().await,
+            },
+        }
+    }
+
+    pub(crate) fn has_checks(&self) -> bool {
+        match self {
+            Self::Catalog { view, .. } => view.checks.is_some(),
+            Self::Composer(_) => true,
+        }
+    }
+}
+
+type Resolve = dyn Fn(&str) -> Option<ToolDef> + Send + Sync;
+type Permission = dyn Fn(&StepRequest<'_>) -> Result<(), GateRefusal> + Send + Sync;
+
+/// Asks a person, or a policy that stands for one, whether a step with side effects may run.
+pub trait Approver: Send + Sync {
+    /// `Ok(true)` only for a yes. An error is a no.
+    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>>;
+}
+
+/// The host's checks in their fixed order: disabled, permission, approval.
+#[derive(Clone, Default)]
+pub struct HostChecks {
+    disabled: Vec<Text>,
+    permission: Option<Arc<Permission>>,
+    approval: Approval,
+}
+
+#[derive(Clone, Default)]
+enum Approval {
+    #[default]
+    NotNeeded,
+    Needed(Option<Arc<dyn Approver>>),
+}
+
+impl HostChecks {
+    /// No checks yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tools that must not run as a step now.
+    #[must_use]
+    pub fn disabled<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.disabled.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// May the caller use this tool? A refusal without a code becomes `permission_denied`.
+    #[must_use]
+    pub fn permission(mut self, check: impl Fn(&StepRequest<'_>) -> Result<(), GateRefusal> + Send + Sync + 'static) -> Self {
+        self.permission = Some(Arc::new(check));
+        self
+    }
+
+    /// Steps with side effects need a yes from `approver`; without one, nobody can give it and they are refused.
+    /// A nested composite is never asked for: its own steps are.
+    #[must_use]
+    pub fn approval(mut self, approver: Option<Arc<dyn Approver>>) -> Self {
+        self.approval = Approval::Needed(approver);
+        self
+    }
+
+    async fn decide(&self, step: &StepRequest<'_>) -> Result<(), GateRefusal> {
+        let tool = step.name;
+        if self.disabled.iter().any(|disabled| disabled == tool) {
+            let mut refusal = GateRefusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
+            refusal.help = Some("the host has switched it off; only the host can switch it on".into());
+            return Err(refusal);
+        }
+        if let Some(permission) = &self.permission {
+            permission(step)?;
+        }
+        let Approval::Needed(approver) = &self.approval else { return Ok(()) };
+        if step.tool.is_composite() || step.tool.has_side_effects() == Some(false) {
+            return Ok(());
+        }
+        let Some(approver) = approver else {
+            return Err(GateRefusal::new(
+                "approval_unavailable",
+                format!("step tool \"{tool}\" has side effects and requires approval, but no approval manager is configured"),
+            ));
+        };
+        match approver.ask(step).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(GateRefusal::new("approval_rejected", format!("approval for step tool \"{tool}\" was rejected"))),
+            Err(reason) => Err(GateRefusal::new("approval_rejected", format!("approval for step tool \"{tool}\" was not given: {reason}"))),
+        }
+    }
+
+    /// Runs the checks; whatever goes wrong while deciding is a refusal.
+    pub fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+        let nothing = self.disabled.is_empty() && self.permission.is_none() && matches!(self.approval, Approval::NotNeeded);
+        if nothing { Eventually::Now(Ok(())) } else { Eventually::Later(Box::pin(self.decide(step))) }
+    }
+}
+
+/// The usual gate of a composer: a look-up function and [`HostChecks`].
+pub struct HostGate {
+    resolve: Box<Resolve>,
+    checks: HostChecks,
+}
+
+impl HostGate {
+    /// A gate over a look-up function.
+    pub fn new(resolve: impl Fn(&str) -> Option<ToolDef> + Send + Sync + 'static) -> Self {
+        Self { resolve: Box::new(resolve), checks: HostChecks::default() }
+    }
+
+    /// With the host's checks.
+    #[must_use]
+    pub fn checks(mut self, checks: HostChecks) -> Self {
+        self.checks = checks;
+        self
+    }
+}
+
+impl StepGate for HostGate {
+    fn resolve(&self, tool: &str) -> Option<ToolDef> {
+        (self.resolve)(tool)
+    }
+
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+        self.checks.admit(step)
+    }
+}

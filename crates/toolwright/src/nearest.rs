@@ -1,0 +1,15 @@
+//! "Did you mean": the nearest of some known names, or none when nothing is near.
+
+/// The candidate that looks most like `word`; none when even that one is far away.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| {
+            let longest = word.chars().count().max(candidate.chars().count());
+            *distance <= (longest / 3).max(1) || (folded.len() >= 3 && candidate.to_lowercase().starts_with(&folded))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,34 @@
+//! The reference language: small texts such as `$input.topic`, `$prev.snippet`
+//! or `$steps.search.items[0]` inside a step's `inputMapping`.
+//!
+//! Stages, one file each: `parse.rs` reads one text, `template.rs` compiles a
+//! whole mapping into a plan, `eval.rs` walks the plan over real values,
+//! `error.rs` says what was wrong and where. Only mappings of a specification
+//! are ever read as references; a resolved value is data and is not looked at.
+
+pub mod error;
+pub(crate) mod eval;
+pub mod parse;
+pub(crate) mod template;
+
+pub use error::{Expected, ReferenceError};
+pub use parse::{Reference, Root, Segment, parse_page, parse_strict};
+
+/// Which reading of `$…` texts a composite asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Toolwright's own: names, brackets, `?`, `$$`; anything wrong is found when the composite is built.
+    #[default]
+    Strict,
+    /// `strictMode: false`: exactly six forms; any other `$…` is a literal, with one warning.
+    Page,
+    /// The same six forms; any other `$…` refuses the composite when it is built.
+    PageStrict,
+}
+
+impl Dialect {
+    /// Whether texts are read by the six forms of the page.
+    pub fn is_page(self) -> bool {
+        self != Self::Strict
+    }
+}

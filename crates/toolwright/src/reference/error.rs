@@ -1,0 +1,153 @@
+//! What can be wrong with a reference, with the bytes of its text that are wrong.
+
+use std::ops::Range;
+
+/// What the parser wanted at the marked place. Each variant names an input that
+/// produces it, and a test holds the list to that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Expected {
+    /// `$typo`
+    Root,
+    /// `$input.`
+    Name,
+    /// `$input[x]`
+    Bracket,
+    /// `$input["a`
+    ClosingQuote,
+    /// `$input["\q"]`
+    Escape,
+    /// `$input[0`
+    ClosingBracket,
+    /// `$input[01]`
+    CanonicalIndex,
+    /// `$input topic`
+    PathOrEnd,
+    /// `$input.a?.b`
+    EndAfterOptional,
+    /// `$steps`
+    Step,
+}
+
+impl Expected {
+    /// Every variant, for the test that holds the list.
+    pub const ALL: [Self; 10] = [
+        Self::Root,
+        Self::Name,
+        Self::Bracket,
+        Self::ClosingQuote,
+        Self::Escape,
+        Self::ClosingBracket,
+        Self::CanonicalIndex,
+        Self::PathOrEnd,
+        Self::EndAfterOptional,
+        Self::Step,
+    ];
+
+    /// What was expected, in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "`input`, `prev` or `steps` after `$`",
+            Self::Name => "a name after `.`",
+            Self::Bracket => "a position such as `[0]` or a quoted key such as `[\"a key\"]`",
+            Self::ClosingQuote => "a closing `\"`",
+            Self::Escape => "a JSON escape such as `\\\"` or `\\u00e9`",
+            Self::ClosingBracket => "a closing `]`",
+            Self::CanonicalIndex => "a position without leading zeros, below 2^32",
+            Self::PathOrEnd => "`.name`, `[0]`, `[\"any key\"]`, `?` or the end",
+            Self::EndAfterOptional => "nothing after `?`, which stands at the very end",
+            Self::Step => "a step: `$steps[0]`, `$steps.name` or `$steps[\"name\"]`",
+        }
+    }
+}
+
+/// One thing that is wrong with one reference. `span` counts bytes of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReferenceError {
+    /// The text is none of the forms.
+    Syntax {
+        /// The whole text.
+        text: String,
+        /// The offending bytes.
+        span: Range<usize>,
+        /// What was expected there.
+        expected: Expected,
+        /// The nearest valid form, when one can be guessed.
+        nearest: Option<String>,
+    },
+    /// The text names a step that the composite does not have.
+    UnknownStep {
+        /// The whole text.
+        text: String,
+        /// The step's name or position in it.
+        span: Range<usize>,
+        /// The name or position.
+        step: String,
+        /// The nearest existing reference.
+        nearest: Option<String>,
+    },
+    /// The text names this step or a later one, or is `$prev` in the first step.
+    Forward {
+        /// The whole text.
+        text: String,
+        /// The offending bytes.
+        span: Range<usize>,
+        /// What it names, in words: `the step itself`, `a later step`, `no step`.
+        names: &'static str,
+    },
+}
+
+impl ReferenceError {
+    /// `invalid_reference` or `forward_reference`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } | Self::UnknownStep { .. } => "invalid_reference",
+            Self::Forward { .. } => "forward_reference",
+        }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Syntax { text, .. } | Self::UnknownStep { text, .. } | Self::Forward { text, .. } => text,
+        }
+    }
+
+    /// The offending bytes of [`ReferenceError::text`].
+    pub fn span(&self) -> Range<usize> {
+        match self {
+            Self::Syntax { span, .. } | Self::UnknownStep { span, .. } | Self::Forward { span, .. } => span.clone(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Syntax { nearest: Some(nearest), .. } => {
+                format!("did you mean `{nearest}`? for the text itself write `$$…`")
+            }
+            Self::Syntax { .. } => "the forms are `$input`, `$prev`, `$steps[0]` and `$steps.name`, each followed by `.name`, \
+                 `[\"any key\"]` or `[0]`; for the text itself write `$$…`"
+                .into(),
+            Self::UnknownStep { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
+            Self::UnknownStep { .. } => "only steps of the same composite that come earlier can be named".into(),
+            Self::Forward { .. } => "a step sees the input and the steps before it; move the step that gives the value up".into(),
+        }
+    }
+}
+
+impl std::fmt::Display for ReferenceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Syntax { text, expected, .. } => {
+                write!(f, "`{text}` is not a reference: expected {}", expected.as_str())
+            }
+            Self::UnknownStep { text, step, .. } => write!(f, "`{text}` names the step `{step}`, which this composite does not have"),
+            Self::Forward { text, names, .. } if *names == "no step" => {
+                write!(f, "`{text}` stands in the first step, which has no step before it")
+            }
+            Self::Forward { text, names, .. } => write!(f, "`{text}` names {names}, whose output does not exist yet"),
+        }
+    }
+}
+
+impl std::error::Error for ReferenceError {}

@@ -1,0 +1,191 @@
+//! JSON Schema at the two borders of a tool: arguments in, output out.
+//!
+//! The checking is the `jsonschema` crate's; here is when it is asked, what is
+//! repaired before it, and how its findings read. References outside the schema
+//! are never fetched.
+
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::Validator;
+use schemars::JsonSchema;
+
+use crate::value::Value;
+use crate::value::schema::JsonValue;
+
+pub(crate) mod integers;
+pub(crate) mod pin;
+pub(crate) mod project;
+
+use integers::Integers;
+
+/// A schema that is no schema, or one that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SchemaError {
+    /// JSON pointer into the schema.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// One thing that does not fit a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaIssue {
+    /// JSON pointer into the value.
+    pub pointer: String,
+    /// What is wrong there, in words.
+    pub message: String,
+}
+
+impl std::fmt::Display for SchemaIssue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.pointer.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.pointer, self.message) }
+    }
+}
+
+/// Something that was changed in the arguments before the tool got them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// JSON pointer into the arguments as received.
+    pub pointer: String,
+    /// What was done, in words.
+    pub action: &'static str,
+}
+
+/// Arguments ready to send.
+pub(crate) struct Prepared {
+    pub(crate) arguments: Value,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+/// A schema and its validator, built when first needed and shared from then on.
+#[derive(Clone)]
+pub(crate) struct CompiledSchema(Arc<Inner>);
+
+struct Inner {
+    source: Value,
+    compiled: OnceLock<Result<Compiled, SchemaError>>,
+}
+
+struct Compiled {
+    validator: Validator<JsonValue>,
+    integers: Option<Integers>,
+}
+
+impl CompiledSchema {
+    pub(crate) fn new(source: Value) -> Self {
+        Self(Arc::new(Inner { source, compiled: OnceLock::new() }))
+    }
+
+    /// The schema of a Rust type.
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        let schema = schemars::schema_for!(T);
+        Self::new(Value::from_serialize(&schema).unwrap_or(Value::Bool(true)))
+    }
+
+    pub(crate) fn source(&self) -> &Value {
+        &self.0.source
+    }
+
+    /// Builds the validator now, so that a broken schema is reported at registration.
+    pub(crate) fn verify(&self) -> Result<(), SchemaError> {
+        self.compiled().as_ref().map(|_| ()).map_err(|error| (*error).clone())
+    }
+
+    fn compiled(&self) -> Result<&Compiled, &SchemaError> {
+        self.0.compiled.get_or_init(|| compile(&self.0.source)).as_ref()
+    }
+
+    /// Whether `value` fits. A schema that cannot be used accepts nothing.
+    pub(crate) fn accepts(&self, value: &Value) -> bool {
+        self.compiled().is_ok_and(|compiled| compiled.validator.is_valid(value))
+    }
+
+    /// Everything in `value` that does not fit.
+    pub(crate) fn issues(&self, value: &Value) -> Vec<SchemaIssue> {
+        match self.compiled() {
+            Err(error) => vec![SchemaIssue { pointer: String::new(), message: format!("the schema cannot be used: {error}") }],
+            Ok(compiled) => compiled
+                .validator
+                .iter_errors(value)
+                .take(crate::limits::SCHEMA_ISSUES_MAX)
+                .map(|error| SchemaIssue { pointer: error.instance_path().to_string(), message: in_words(&error) })
+                .collect(),
+        }
+    }
+
+    /// Makes received arguments ready to send: `100.0` becomes `100` where the schema wants an
+    /// integer, and an explicit `null` for an optional argument that cannot be null is left out.
+    /// Nothing else is ever added or changed.
+    pub(crate) fn prepare(&self, received: Value) -> Result<Prepared, Vec<SchemaIssue>> {
+        let mut repairs = Vec::new();
+        let integers = self.compiled().ok().and_then(|compiled| compiled.integers.as_ref());
+        let arguments = match integers {
+            Some(integers) if integers.concerns(&received) => integers.normalised(&received, &mut repairs),
+            _ => received,
+        };
+        if self.accepts(&arguments) {
+            return Ok(Prepared { arguments, repairs });
+        }
+        self.without_stray_nulls(arguments, repairs)
+    }
+
+    #[cold]
+    fn without_stray_nulls(&self, arguments: Value, mut repairs: Vec<Repair>) -> Result<Prepared, Vec<SchemaIssue>> {
+        let issues = self.issues(&arguments);
+        let nulls: Vec<&str> = issues
+            .iter()
+            .map(|issue| issue.pointer.as_str())
+            .filter(|pointer| !pointer.is_empty() && arguments.pointer(pointer).is_some_and(Value::is_null))
+            .collect();
+        if nulls.is_empty() {
+            return Err(issues);
+        }
+        let without = integers::without(&arguments, &nulls);
+        if !self.accepts(&without) {
+            return Err(issues);
+        }
+        repairs.extend(
+            nulls.iter().map(|pointer| Repair { pointer: (*pointer).to_owned(), action: "left out a null that the schema does not allow" }),
+        );
+        repairs.dedup();
+        Ok(Prepared { arguments: without, repairs })
+    }
+}
+
+fn compile(source: &Value) -> Result<Compiled, SchemaError> {
+    let schema = source.to_json();
+    if let Some(dialect) = source.get("$schema").and_then(Value::as_str)
+        && !known_dialect(dialect)
+    {
+        return Err(SchemaError {
+            pointer: "/$schema".into(),
+            message: format!("`{}` is no dialect that is known here", crate::cut(dialect, 100)),
+        });
+    }
+    let validator = jsonschema::options_for::<JsonValue>()
+        .should_validate_formats(true)
+        .offline()
+        .build(&schema)
+        .map_err(|error| SchemaError { pointer: error.instance_path().to_string(), message: crate::cut(&error.to_string(), 400) })?;
+    Ok(Compiled { validator, integers: Integers::of(source) })
+}
+
+fn known_dialect(uri: &str) -> bool {
+    let uri = uri.trim_end_matches('#').trim_end_matches('/');
+    let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
+    matches!(
+        rest,
+        Some(
+            "json-schema.org/draft/2020-12/schema"
+                | "json-schema.org/draft/2019-09/schema"
+                | "json-schema.org/draft-07/schema"
+                | "json-schema.org/draft-06/schema"
+                | "json-schema.org/draft-04/schema"
+        )
+    )
+}
+
+fn in_words(error: &jsonschema::ValidationError<'_>) -> String {
+    crate::cut(&error.to_string(), crate::limits::SCHEMA_ISSUE_CHARS_MAX)
+}

@@ -1,0 +1,83 @@
+//! Fixed arguments: a tool whose host has decided some of them once and for all.
+
+use super::{CompiledSchema, SchemaError};
+use crate::frame::Call;
+use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
+use crate::value::{Object, Text, Value};
+
+struct Pinned {
+    inner: ToolDef,
+    arguments: Object,
+}
+
+impl Handler for Pinned {
+    fn handle<'a>(&'a self, input: Value, call: Call) -> BoxFuture<'a, Result<Answer, ToolError>> {
+        let given = input.as_object().cloned();
+        let given = given.iter().flat_map(Object::iter).filter(|(key, _)| self.arguments.get(key).is_none());
+        let merged = Value::object(given.chain(self.arguments.iter()).map(|(key, value)| (key.clone(), value.clone())));
+        match &self.inner.0.body {
+            Body::Handler(handler) => handler.handle(merged, call),
+            Body::Composite(_) => {
+                Box::pin(std::future::ready(Err(ToolError::new("a composite has no arguments to fix").nothing_happened())))
+            }
+        }
+    }
+}
+
+/// The tool with `arguments` fixed: they leave its input schema and are added to every call.
+pub(crate) fn pinned(tool: &ToolDef, arguments: Object) -> Result<ToolDef, SchemaError> {
+    let wrong = |message: String| SchemaError { pointer: String::new(), message };
+    if tool.is_composite() {
+        return Err(wrong("arguments of a composite cannot be fixed; write the value into its steps".into()));
+    }
+    if let Some(schema) = tool.input_schema() {
+        let known = schema.get("properties").and_then(Value::as_object);
+        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        for key in arguments.keys() {
+            if closed && known.is_none_or(|known| known.get(key).is_none()) {
+                return Err(wrong(format!("the tool has no argument `{key}` to fix")));
+            }
+        }
+    }
+    let schema = tool.input_schema().map(|schema| CompiledSchema::new(without_arguments(schema, &arguments)));
+    if let Some(schema) = &schema {
+        schema.verify()?;
+    }
+    let inner = tool.clone();
+    Ok(tool.changed(|def| {
+        def.input = schema;
+        def.body = Body::Handler(std::sync::Arc::new(Pinned { inner, arguments }));
+    }))
+}
+
+fn without_arguments(schema: &Value, gone: &Object) -> Value {
+    let Some(schema) = schema.as_object() else { return schema.clone() };
+    Value::object(
+        schema
+            .iter()
+            .map(|(key, value)| {
+                let value = match key.as_str() {
+                    "properties" => match value.as_object() {
+                        Some(properties) => Value::object(
+                            properties
+                                .iter()
+                                .filter(|(name, _)| gone.get(name).is_none())
+                                .map(|(name, schema)| (name.clone(), schema.clone())),
+                        ),
+                        None => value.clone(),
+                    },
+                    "required" => Value::array(
+                        value
+                            .as_array()
+                            .unwrap_or_default()
+                            .iter()
+                            .filter(|name| name.as_str().is_none_or(|name| gone.get(name).is_none()))
+                            .cloned(),
+                    ),
+                    _ => value.clone(),
+                };
+                (key.clone(), value)
+            })
+            .collect::<Vec<(Text, Value)>>(),
+    )
+}

@@ -1,0 +1,235 @@
+//! What a tool gives back: an [`Answer`], or a [`ToolError`] in its own words.
+
+use crate::composite::EffectRecord;
+use crate::value::{Text, Value};
+
+/// A tool's answer. Small when it is only an output, which is the common case.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub(crate) output: Option<Value>,
+    pub(crate) more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct More {
+    pub(crate) content_type: Option<Text>,
+    pub(crate) details: Option<Value>,
+    pub(crate) content: Option<Value>,
+    pub(crate) effects: Option<Vec<EffectRecord>>,
+    pub(crate) notes: Vec<Text>,
+}
+
+impl Answer {
+    /// An answer with an output.
+    pub fn new(output: impl Into<Value>) -> Self {
+        Self { output: Some(output.into()), more: None }
+    }
+
+    /// An answer without an output: a later reference to it finds nothing.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The output, when there is one.
+    pub fn output(&self) -> Option<&Value> {
+        self.output.as_ref()
+    }
+
+    /// Raw content blocks as the source sent them, when there are any.
+    pub fn raw_content(&self) -> Option<&Value> {
+        self.more.as_ref()?.content.as_ref()
+    }
+
+    /// What was repaired or replaced on the way, in words.
+    pub fn notes(&self) -> &[Text] {
+        self.more.as_ref().map_or(&[], |more| &more.notes)
+    }
+
+    /// Media type of the output, for example `text/plain`.
+    #[must_use]
+    pub fn content_type(mut self, content_type: impl Into<Text>) -> Self {
+        self.more().content_type = Some(content_type.into());
+        self
+    }
+
+    /// Facts beside the output; kept in the journal, not passed on to later steps.
+    #[must_use]
+    pub fn details(mut self, details: impl Into<Value>) -> Self {
+        self.more().details = Some(details.into());
+        self
+    }
+
+    /// Raw content blocks (an array), passed through untouched.
+    #[must_use]
+    pub fn content(mut self, blocks: impl Into<Value>) -> Self {
+        self.more().content = Some(blocks.into());
+        self
+    }
+
+    /// Effects that the tool reports itself, in place of the plain "it ran".
+    #[must_use]
+    pub fn effects(mut self, effects: impl IntoIterator<Item = Value>) -> Self {
+        self.more().effects = Some(effects.into_iter().map(EffectRecord::Reported).collect());
+        self
+    }
+
+    /// Something worth telling that is no error: a replaced character, a repaired argument.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<Text>) -> Self {
+        self.more().notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+}
+
+impl From<Value> for Answer {
+    fn from(output: Value) -> Self {
+        Self::new(output)
+    }
+}
+
+/// Whether a failed tool can have changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aftermath {
+    /// The tool answered, with an error.
+    Answered,
+    /// It is certain that nothing changed.
+    Nothing,
+    /// No answer came: a time-out, a crash, a lost connection.
+    Unknown,
+}
+
+/// The tool ran, or tried to, and did not succeed. The message is shown to models and people.
+#[derive(Clone, Debug)]
+pub struct ToolError(Box<Failure>);
+
+#[derive(Clone, Debug)]
+struct Failure {
+    message: Option<Text>,
+    code: Option<Text>,
+    help: Option<Text>,
+    details: Option<Value>,
+    content: Option<Value>,
+    aftermath: Aftermath,
+    unusable_output: bool,
+}
+
+impl ToolError {
+    /// A failure in the tool's own words.
+    pub fn new(message: impl Into<Text>) -> Self {
+        Self::build(Some(message.into()))
+    }
+
+    /// A failure that says nothing about itself.
+    pub fn unknown() -> Self {
+        Self::build(None)
+    }
+
+    /// A failure that another error describes.
+    pub fn from_error(error: impl std::fmt::Display) -> Self {
+        Self::new(error.to_string())
+    }
+
+    fn build(message: Option<Text>) -> Self {
+        Self(Box::new(Failure {
+            message,
+            code: None,
+            help: None,
+            details: None,
+            content: None,
+            aftermath: Aftermath::Answered,
+            unusable_output: false,
+        }))
+    }
+
+    pub(crate) fn unusable_output(message: impl Into<Text>) -> Self {
+        let mut error = Self::new(message);
+        error.0.unusable_output = true;
+        error
+    }
+
+    /// A code of the tool's own. Inside a composite it is shown as `innerCode`.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<Text>) -> Self {
+        self.0.code = Some(code.into());
+        self
+    }
+
+    /// What the reader can do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<Text>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// Facts beside the message, kept whole. Usually an object.
+    #[must_use]
+    pub fn details(mut self, details: impl Into<Value>) -> Self {
+        self.0.details = Some(details.into());
+        self
+    }
+
+    /// Raw content blocks of the failed result, untouched.
+    #[must_use]
+    pub fn content(mut self, blocks: impl Into<Value>) -> Self {
+        self.0.content = Some(blocks.into());
+        self
+    }
+
+    /// Says that nothing can have changed: the tool was not reached, or refused before acting.
+    #[must_use]
+    pub fn nothing_happened(mut self) -> Self {
+        self.0.aftermath = Aftermath::Nothing;
+        self
+    }
+
+    /// Says that no answer came, so that a side effect may or may not have happened.
+    #[must_use]
+    pub fn outcome_unknown(mut self) -> Self {
+        self.0.aftermath = Aftermath::Unknown;
+        self
+    }
+
+    /// The message, or `unknown error`.
+    pub fn message(&self) -> &str {
+        self.0.message.as_deref().unwrap_or("unknown error")
+    }
+
+    /// The tool's own code.
+    pub fn own_code(&self) -> Option<&str> {
+        self.0.code.as_deref()
+    }
+
+    /// What the reader can do about it.
+    pub fn own_help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// The tool's own facts.
+    pub fn own_details(&self) -> Option<&Value> {
+        self.0.details.as_ref()
+    }
+
+    /// Raw content blocks of the failed result.
+    pub fn raw_content(&self) -> Option<&Value> {
+        self.0.content.as_ref()
+    }
+
+    /// Whether a side effect can have happened.
+    pub fn aftermath(&self) -> Aftermath {
+        self.0.aftermath
+    }
+
+    pub(crate) fn is_unusable_output(&self) -> bool {
+        self.0.unusable_output
+    }
+}
+
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.message())
+    }
+}
