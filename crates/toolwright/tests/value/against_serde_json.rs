@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 use toolwright::value::{LoneSurrogates, ParseErrorKind, ParseOptions, Value};
 
+#[expect(clippy::disallowed_methods, reason = "a longer run is asked for from outside")]
 fn config() -> ProptestConfig {
     let cases = std::env::var("VALUE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }

@@ -77,7 +77,8 @@ fn with_sign(text: &str) -> String {
 
 #[test]
 fn whole_numbers_answer_however_they_are_written() {
-    let cases: &[(&str, Option<i64>, Option<u64>, bool, Option<&str>)] = &[
+    type Case = (&'static str, Option<i64>, Option<u64>, bool, Option<&'static str>);
+    let cases: &[Case] = &[
         ("100.0", Some(100), Some(100), true, Some("100")),
         ("1e2", Some(100), Some(100), true, Some("100")),
         ("12.5e1", Some(125), Some(125), true, Some("125")),

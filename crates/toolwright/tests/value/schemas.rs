@@ -76,3 +76,29 @@ fn errors_name_the_place() {
     let places: Vec<String> = validator.iter_errors(&value).map(|error| error.instance_path().to_string()).collect();
     assert_eq!(places, ["/a/1", "/a/2"]);
 }
+
+#[test]
+fn an_error_about_a_large_value_is_small_and_keeps_its_kind() {
+    let validator = jsonschema::options_for::<JsonValue>().build(&serde_json::json!({"type": "boolean"})).unwrap();
+    let large = "x".repeat(1 << 20);
+    for (value, message) in [
+        (Value::from(&large), r#"xxx... (1048578 bytes)" is not of type "boolean""#),
+        (toolwright::json!([large, 1]), r#"["2 items, 1048582 bytes"] is not of type "boolean""#),
+        (toolwright::json!({"a": large}), r#"{"...":"1 members, 1048584 bytes"} is not of type "boolean""#),
+    ] {
+        let error = validator.validate(&value).unwrap_err().to_string();
+        assert!(error.ends_with(message) && error.len() < 300, "{error}");
+    }
+}
+
+#[test]
+fn formats_are_checked_when_asked_for() {
+    let schema = serde_json::json!({"format": "date"});
+    let (asserted, annotated) = (
+        jsonschema::options_for::<JsonValue>().should_validate_formats(true).build(&schema).unwrap(),
+        jsonschema::options_for::<JsonValue>().build(&schema).unwrap(),
+    );
+    let value = toolwright::json!("tomorrow");
+    assert!(!asserted.is_valid(&value));
+    assert!(annotated.is_valid(&value));
+}
