@@ -207,7 +207,7 @@ impl Parser<'_> {
             Some(b'"') => {
                 self.cursor.bump();
                 let text = self.cursor.string()?;
-                Value::String(self.shapes.text(text.0))
+                Value::String(self.shapes.text(text))
             }
             Some(b'{') => return self.open_object(),
             Some(b'[') => return self.open_array(),
@@ -273,7 +273,7 @@ impl Parser<'_> {
         self.cursor.bump();
         let key = self.cursor.string()?;
         if let Some(Open { place, members: Some(members), .. }) = self.open.last_mut() {
-            *place = self.shapes.key(members, &key);
+            *place = self.shapes.key(members, key);
         }
         self.cursor.skip_space();
         if self.cursor.peek() != Some(b':') {

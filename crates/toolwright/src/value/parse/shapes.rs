@@ -3,8 +3,6 @@
 //! Every place of a document (`.items[].owner`) remembers the last key list it had. As long as an object's keys follow
 //! that list, nothing is allocated for them.
 
-use std::borrow::Cow;
-
 use super::super::object::Object;
 use super::super::shape::{Distinct, Key, Shape, Tag, distinct};
 use super::super::{Text, Value};
@@ -112,14 +110,11 @@ impl Shapes {
     }
 
     /// A string's text; short ones, of which documents repeat many, are shared with an earlier one if there is one.
-    pub(super) fn text(&mut self, text: Cow<'_, str>) -> Text {
+    pub(super) fn text(&mut self, text: &str) -> Text {
         if self.slots > 0 && text.len() <= SHARED_TEXT_BYTES_MAX && !text.is_empty() {
-            return self.intern(Tag::of(&text), &text).text;
+            return self.intern(Tag::of(text), text).text;
         }
-        match text {
-            Cow::Borrowed(text) => Text::from(text),
-            Cow::Owned(text) => Text::from(text),
-        }
+        Text::from(text)
     }
 
     /// Closes an object.
