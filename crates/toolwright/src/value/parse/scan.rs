@@ -19,7 +19,7 @@ fn special(word: u64) -> u64 {
 
 /// The offset of the next quote, backslash or control character from `at` on, or of the end.
 pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    const BLOCK: usize = 64;
+    const BLOCK: usize = 32;
     // Most strings are short; two words before the first block.
     let mut words = 2;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -35,8 +35,8 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
             {
                 at += BLOCK;
             }
-            // The block that is not plain has eight words.
-            words = 8;
+            // The block that is not plain has four words.
+            words = 4;
         }
     }
     let left = bytes.len().saturating_sub(at);
@@ -57,7 +57,7 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Whether a block has no special byte; without an early exit, so that it compiles to vector instructions.
-fn is_plain(block: &[u8; 64]) -> bool {
+fn is_plain(block: &[u8; 32]) -> bool {
     let special =
         block.iter().fold(0_u8, |special, byte| special | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\'));
     special == 0
