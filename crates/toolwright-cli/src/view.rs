@@ -124,9 +124,7 @@ pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
         return "undeclared".to_owned();
     };
     match effect.impact {
-        toolwright::Impact::Idempotent if effect.class.as_str() == "write" => {
-            "idempotent".to_owned()
-        }
+        toolwright::Impact::Idempotent if effect.class.as_str() == "write" => "idempotent".to_owned(),
         toolwright::Impact::Idempotent => format!("{}, idempotent", effect.class),
         toolwright::Impact::None | toolwright::Impact::Once => effect.class.to_string(),
     }
@@ -159,17 +157,19 @@ impl ToolView {
         if let Some(inside) = &self.inside {
             value["steps"] = inside.steps.iter().map(StepView::to_json).collect();
             value["touches"] = json!(inside.touches);
-            let effects = inside.effects.iter().map(|(path, tool, effect)| {
-                json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)})
-            });
+            let effects = inside
+                .effects
+                .iter()
+                .map(|(path, tool, effect)| json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)}));
             value["effects"] = effects.collect();
         }
         if whole {
             value["inputSchema"] = self.input.as_ref().map_or(json!(null), Value::to_json);
             value["outputSchema"] = self.output.as_ref().map_or(json!(null), Value::to_json);
-            let examples = self.examples.iter().map(|(input, output)| {
-                json!({"input": input.to_json(), "output": output.as_ref().map(Value::to_json)})
-            });
+            let examples = self
+                .examples
+                .iter()
+                .map(|(input, output)| json!({"input": input.to_json(), "output": output.as_ref().map(Value::to_json)}));
             value["examples"] = examples.collect();
         }
         value

@@ -114,7 +114,7 @@ pub struct Finish {
     /// Where.
     pub key: StepKey,
     /// The output, or the error's code and message.
-    pub outcome: Result<Option<Value>, (Text, String)>,
+    pub outcome: Result<Option<Value>, Box<(Text, String)>>,
     /// When, if there is a clock.
     pub at: Option<Timestamp>,
 }

@@ -30,11 +30,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry
         }
     }
     let usable = reader.findings.get(before..).is_none_or(<[_]>::is_empty);
-    usable.then(|| PolicyEntry {
-        place: reader.place(&entry.key_span),
-        tools,
-        hash: hash(&entry.value),
-    })
+    usable.then(|| PolicyEntry { place: reader.place(&entry.key_span), tools, hash: hash(&entry.value) })
 }
 
 fn hash(section: &Node) -> String {
