@@ -280,9 +280,6 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
 
 async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
     let run = call.run.clone();
-    if run.cancel.is_cancelled() && !tool.is_composite() {
-        return Err(Fault::Aborted.into());
-    }
     let prepared = call::prepare(&call, tool, input)?;
     let repairs: Vec<Text> =
         prepared.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
@@ -294,7 +291,7 @@ async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, Ca
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    let answer = call::perform(call, tool, prepared, None).await?;
+    let answer = call::perform(&run, call, tool, prepared, None).await?;
     Ok(result_of(answer, tool, effect_of_leaf, repairs))
 }
 

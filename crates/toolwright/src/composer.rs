@@ -10,7 +10,7 @@ use crate::catalog::{Invocation, ToolResult, run_one};
 use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
-use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run, step_effects};
+use crate::composite::{CompositeBody, Derived, GateOf, StepEffect, derived_effect, lint, run, step_effects};
 use crate::error::{CallError, Fault};
 use crate::frame::{Context, Mode};
 use crate::gate::{Chainability, StepCheck, StepGate};
@@ -248,9 +248,7 @@ impl Composer {
             return Err(SpecError { issues });
         }
         let body = self.body(name, spec)?;
-        let side_effects = self.has_side_effecting_step(spec);
-        let effect = if side_effects { derived_effect(&body.derived.effects) } else { crate::tool::Effect::read() };
-        let effect = if side_effects && !effect.has_side_effects() { crate::tool::Effect::write() } else { effect };
+        let effect = if self.has_gate() { derived_effect(&body.derived.effects) } else { crate::tool::Effect::write() };
         Ok(tool(format!("composable:{name}"), description)
             .name(name)
             .title(name)
@@ -272,8 +270,9 @@ impl Composer {
             if !derived.tools.contains(&step.tool) {
                 derived.tools.push(step.tool.clone());
             }
-            if let Some(tool) = self.resolve(&step.tool) {
-                derived.effects.extend(step_effects(&step.name, &tool));
+            match self.resolve(&step.tool) {
+                Some(tool) => derived.effects.extend(step_effects(&step.name, &tool)),
+                None => derived.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
             }
         }
         Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled.program))

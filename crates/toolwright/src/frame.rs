@@ -201,9 +201,9 @@ impl Call {
         Value::object(pairs)
     }
 
-    /// Composites entered to get here: the larger of the runtime's count and the caller's.
+    /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
     pub fn depth(&self) -> u32 {
-        self.node.depth.max(self.run.context.depth().saturating_add(self.node.depth))
+        self.run.context.depth().saturating_add(self.node.depth)
     }
 
     /// Names of the composites on the way here, outermost first.

@@ -1,0 +1,110 @@
+//! `cargo xtask bench`: what a step costs, as ratios within one run, since times of two runs compare nothing.
+//!
+//! Every figure is CPU time (user and system) of the process that does the work, per step, the median of rounds in
+//! which the sides alternate. The pipelines and the bars are data: `bench/cases.json`, read by both sides.
+
+use serde_json::Value;
+
+use crate::repo::{self, Outcome};
+
+mod bars;
+mod gate;
+mod side;
+
+pub(crate) use gate::run as gate;
+
+use bars::Figures;
+use side::Side;
+
+const CASES: &str = "bench/cases.json";
+
+/// What `cargo xtask bench` was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    peers: bool,
+    gate: bool,
+    update: bool,
+    quick: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(flags: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        for flag in flags {
+            match *flag {
+                "--peers" => options.peers = true,
+                "--gate" => options.gate = true,
+                "--update" => options.update = true,
+                "--quick" => options.quick = true,
+                other => return Err(format!("`bench` knows no `{other}`")),
+            }
+        }
+        if options.update && !options.gate {
+            return Err("`--update` goes with `--gate`".to_owned());
+        }
+        if options.gate && (options.peers || options.quick) {
+            return Err("`--gate` measures instructions and goes with `--update` alone".to_owned());
+        }
+        Ok(options)
+    }
+}
+
+/// `cargo xtask bench`.
+pub(crate) fn run(options: &Options) -> Outcome {
+    if options.gate {
+        return gate::run_as_task(options.update);
+    }
+    let text = repo::read(CASES)?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
+    let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
+    let mut peer = if options.peers { Some(Side::peer()?) } else { None };
+    let mut ours = Side::ours()?;
+    let (rounds, milliseconds) = if options.quick { (3, 20) } else { (7, 100) };
+    println!("CPU per step: median of {rounds} alternating rounds of at least {milliseconds} ms\n");
+    println!("{}", Figures::heading());
+    let mut measured: Vec<Figures> = Vec::new();
+    for case in cases {
+        let id = case.get("id").and_then(Value::as_str).ok_or_else(|| format!("a case of `{CASES}` has no `id`"))?;
+        let figures = measure(id, rounds, milliseconds, &mut ours, peer.as_mut())?;
+        println!("{figures}");
+        measured.push(figures);
+    }
+    println!();
+    let mut well = true;
+    for (case, figures) in cases.iter().zip(&measured) {
+        for bar in bars::judge(case, figures, &measured)? {
+            println!("{bar}");
+            well &= bar.met;
+        }
+    }
+    Ok(well)
+}
+
+/// All variants of one case, in turns.
+fn measure(id: &str, rounds: usize, milliseconds: u64, ours: &mut Side, mut peer: Option<&mut Side>) -> Result<Figures, String> {
+    let mut series = Figures::series(id);
+    for _ in 0..rounds {
+        for (variant, samples) in series.variants() {
+            let side = match (variant, peer.as_deref_mut()) {
+                (bars::PEER, Some(peer)) => peer,
+                (bars::PEER, None) => continue,
+                _ => &mut *ours,
+            };
+            samples.push(side.measure(id, variant, milliseconds)?);
+        }
+    }
+    Ok(series.medians())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_that_do_not_go_together_are_refused() {
+        assert!(Options::parse(&["--update"]).is_err());
+        assert!(Options::parse(&["--gate", "--peers"]).is_err());
+        assert!(Options::parse(&["--fast"]).is_err());
+        assert!(Options::parse(&["--peers", "--quick"]).is_ok());
+    }
+}

@@ -1,0 +1,65 @@
+//! The tasks behind `cargo xtask`: test, tidy, cases, bench.
+//!
+//! Reading order: [`suite`] is what `cargo xtask test` runs and in which order; [`tidy`] is every rule of the house that
+//! no compiler holds; [`bench`] measures in ratios. None of it knows how the product works inside.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
+
+use std::process::ExitCode;
+
+mod bench;
+mod cases;
+#[cfg(doctest)]
+mod doctests;
+mod documents;
+mod peers;
+mod repo;
+mod stage;
+mod suite;
+mod tidy;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test [--hermetic]         everything CI runs; --hermetic needs cargo and git alone (no registry, no Node)
+  tidy                      the rules of the house that no compiler holds
+  cases FILE…               run executable case files (compose.jsonl, gate.jsonl, …)
+  bench                     the ratios of one run: steps against a boxed echo call
+  bench --peers             the same pipelines in the npm peer, alternating, with the bars
+  bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
+  help                      this text
+";
+
+/// Runs the task that `arguments` name and answers the exit code of the process: 0 ok, 1 something failed, 2 usage.
+#[must_use]
+pub fn run(arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => suite::run(suite::Reach::Full),
+        ["test", "--hermetic"] => suite::run(suite::Reach::Hermetic),
+        ["tidy"] => tidy::run(),
+        ["cases", files @ ..] if !files.is_empty() => cases::run(files),
+        ["bench", flags @ ..] => match bench::Options::parse(flags) {
+            Ok(options) => bench::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        [] => return usage("no task given"),
+        other => return usage(&format!("`{}` is no task", other.join(" "))),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(message: &str) -> ExitCode {
+    eprint!("xtask: {message}\n\n{USAGE}");
+    ExitCode::from(2)
+}
