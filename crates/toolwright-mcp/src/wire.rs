@@ -26,7 +26,7 @@ const RAW_LIST: &str = "toolwright/raw";
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// A message for `rmcp`.
-    Message(ServerJsonRpcMessage),
+    Message(Box<ServerJsonRpcMessage>),
     /// A report on a running request.
     Progress(Progress),
     /// No message at all.
@@ -118,20 +118,25 @@ fn message(text: &str, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading)
     };
     match (envelope.method.as_deref(), envelope.id) {
         (Some("notifications/progress"), None) => progress(envelope.params),
-        (Some(_), _) => typed(text).map_or(Incoming::Noise, Incoming::Message),
+        (Some(_), _) => typed(text).map_or(Incoming::Noise, sent),
         (None, Some(id)) => match serde_json::from_str::<RequestId>(id.get()) {
             Ok(id) => reply(text, &envelope, id, replaced, reading),
-            Err(_) => Incoming::Noise,
+            Err(_) => error_without_id(text, &envelope),
         },
-        (None, None) => Incoming::Noise,
+        (None, None) => error_without_id(text, &envelope),
     }
+}
+
+/// An error about a message whose id the server could not read. It counts during the handshake.
+fn error_without_id(text: &str, envelope: &Envelope<'_>) -> Incoming {
+    envelope.error.and_then(|_| typed(text)).map_or(Incoming::Noise, sent)
 }
 
 fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     let wanted = reading(&id);
     if wanted == Reading::Typed {
         let message = typed(text).unwrap_or_else(|| failed_handshake(id, "its reply to the handshake cannot be read"));
-        return Incoming::Message(message);
+        return sent(message);
     }
     let coded = match (envelope.result, envelope.error) {
         (_, Some(error)) => format!("e:{}", error.get()),
@@ -139,13 +144,17 @@ fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, re
             if wanted == Reading::List
                 && let Some(list) = typed_list(text, result.get())
             {
-                return Incoming::Message(list);
+                return sent(list);
             }
             format!("r{replaced}:{}", result.get())
         }
         (None, None) => "u:it has neither a result nor an error".to_owned(),
     };
-    Incoming::Message(coded_reply(coded, id))
+    sent(coded_reply(coded, id))
+}
+
+fn sent(message: ServerJsonRpcMessage) -> Incoming {
+    Incoming::Message(Box::new(message))
 }
 
 fn coded_reply(coded: String, id: RequestId) -> ServerJsonRpcMessage {
@@ -165,8 +174,8 @@ fn failed_handshake(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
 /// A line that begins like a message and is none: ends the call that waits for it, if its id can be made out.
 fn unreadable(text: &str, why: &str, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     match salvaged_id(text) {
-        Some(id) if reading(&id) == Reading::Typed => Incoming::Message(failed_handshake(id, "its reply to the handshake is no JSON")),
-        Some(id) => Incoming::Message(unreadable_reply(id, &format!("it is no JSON: {why}"))),
+        Some(id) if reading(&id) == Reading::Typed => sent(failed_handshake(id, "its reply to the handshake is no JSON")),
+        Some(id) => sent(unreadable_reply(id, &format!("it is no JSON: {why}"))),
         None => Incoming::Noise,
     }
 }

@@ -26,7 +26,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const SALVAGED_BYTES: usize = 64 * 1024;
 
 type Outgoing = (Vec<u8>, oneshot::Sender<std::io::Result<()>>);
-type HandshakeIds = Arc<Mutex<HashSet<RequestId>>>;
+/// The ids of handshakes as text: some servers answer `1` with `"1"`.
+type HandshakeIds = Arc<Mutex<HashSet<String>>>;
 
 /// The transport that `rmcp` speaks through.
 pub(crate) struct StdioTransport {
@@ -67,7 +68,7 @@ impl Transport<RoleClient> for StdioTransport {
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let Some(id) = wire::handshake_id(&item) {
-            self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+            self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_string());
         }
         let outgoing = self.outgoing.clone();
         async move {
@@ -142,11 +143,11 @@ impl Reader {
     /// Hands a line on; false when nobody listens any more.
     async fn line(&self, line: &[u8]) -> bool {
         let handshakes = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = |id: &RequestId| if handshakes.contains(id) { Reading::Typed } else { Reading::Raw };
+        let reading = |id: &RequestId| if handshakes.contains(&id.to_string()) { Reading::Typed } else { Reading::Raw };
         for part in wire::incoming(line, &reading) {
             match part {
                 Incoming::Message(message) => {
-                    if self.read.send(message).await.is_err() {
+                    if self.read.send(*message).await.is_err() {
                         return false;
                     }
                 }

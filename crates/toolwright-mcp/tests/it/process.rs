@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, eventually, lives, program, script, script_with, spec, start, text, upstream};
+use crate::calls::{Happened, call, eventually, lives, start};
+use crate::server::{program, script, script_with, spec, text, upstream};
 use toolwright_mcp::upstream::{ServerSpec, State, Transport, Upstream};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,6 +35,10 @@ async fn a_missing_program_is_named_with_the_path_that_was_searched() {
     assert_eq!(error.code, "upstream_start_failed");
     assert!(error.message.contains("`no-such-program-here`") && error.message.contains("`files`"), "{}", error.message);
     assert!(error.help.unwrap().contains("/bin"));
+    let mut guarded = ServerSpec::stdio("files", "no-such-program-here", [""; 0]);
+    guarded.guard = Some(vec![program(), "--guard".to_owned()]);
+    let error = Upstream::new(guarded).tools().await.unwrap_err();
+    assert!(error.message.contains("`no-such-program-here`"), "{}", error.message);
     let mut spec = crate::server::spec("{}");
     if let Transport::Stdio { cwd, .. } = &mut spec.transport {
         *cwd = Some("/no/such/place".into());
@@ -84,6 +89,23 @@ async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
     let starts = std::fs::read_to_string(&log).unwrap().lines().count();
     std::fs::remove_file(&log).unwrap();
     assert_eq!(starts, 3);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_ends_a_start_under_way() {
+    let mark = format!("slow-{}", std::process::id());
+    let server = upstream(&format!(r#"{{"startDelayMs":30000,"noise":["{mark}"]}}"#));
+    let starting = tokio::spawn({
+        let server = server.clone();
+        async move { server.tools().await }
+    });
+    assert!(eventually(Duration::from_secs(5), || with_command(&mark).len() == 1).await);
+    let started = Instant::now();
+    server.shutdown().await;
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(with_command(&mark), Vec::<u32>::new());
+    assert_eq!(starting.await.unwrap().unwrap_err().code, "upstream_unavailable");
 }
 
 #[tokio::test(flavor = "multi_thread")]

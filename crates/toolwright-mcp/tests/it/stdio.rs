@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, json, script, script_with, spec, text, upstream};
+use crate::calls::{Happened, call, json};
+use crate::server::{script, script_with, spec, text, upstream};
 use toolwright::Value;
 use toolwright_mcp::upstream::Upstream;
 
@@ -145,7 +146,7 @@ async fn a_flood_on_stderr_blocks_nothing_and_only_its_tail_is_kept() {
     let started = Instant::now();
     assert_eq!(text(&listing, "s_chatty").await, "done");
     assert!(started.elapsed() < Duration::from_secs(5));
-    crate::server::eventually(Duration::from_secs(5), || server.status().stderr_tail.ends_with("the tail")).await;
+    crate::calls::eventually(Duration::from_secs(5), || server.status().stderr_tail.ends_with("the tail")).await;
     let tail = server.status().stderr_tail;
     assert!(tail.ends_with("the tail"), "{}", tail.len());
     assert!(tail.len() <= 64 * 1024, "{}", tail.len());
