@@ -290,16 +290,16 @@ pub(crate) async fn connected(
 ) -> Result<Arc<Connection>, Lost> {
     tokio::select! {
         biased;
-        connection = shared.connection() => connection.map_err(|error| Lost {
-            code: error.code,
-            message: error.message,
-            help: error.help,
-            happened: Happened::No,
-        }),
         () = cancelled => Err(Lost {
             code: error::CANCELLED,
             message: format!("`{what}` was cancelled before it was sent"),
             help: None,
+            happened: Happened::No,
+        }),
+        connection = shared.connection() => connection.map_err(|error| Lost {
+            code: error.code,
+            message: error.message,
+            help: error.help,
             happened: Happened::No,
         }),
     }

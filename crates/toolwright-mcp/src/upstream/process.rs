@@ -39,6 +39,8 @@ const INHERITED: &[&str] = &[
     "PROGRAMFILES",
     "USERPROFILE",
 ];
+/// Where the system looks for programs when there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// How often an ending process group is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);
 /// How long the members that a server left behind may take to go after SIGTERM.
@@ -284,7 +286,9 @@ fn found(spec: &ServerSpec, command: &str) -> bool {
         let Transport::Stdio { cwd: Some(cwd), .. } = &spec.transport else { return place.exists() };
         return cwd.join(place).exists();
     }
-    std::env::split_paths(&searched_path(spec)).any(|folder| folder.join(place).is_file())
+    let path = Some(searched_path(spec)).filter(|path| !path.is_empty());
+    let path = path.unwrap_or_else(|| DEFAULT_PATH.to_owned());
+    std::env::split_paths(&path).any(|folder| folder.join(place).is_file())
 }
 
 /// The `PATH` that the server's command is looked up in, for the error that it was not found.

@@ -85,6 +85,8 @@ impl Shared {
             }
             Err(error) => {
                 life.failed();
+                // What was remembered may be what fails now.
+                life.era = None;
                 let mut facts = self.board.facts();
                 facts.state = Some(State::Exited);
                 facts.pid = None;

@@ -27,6 +27,7 @@ const TESTS: &[(&str, &[&str])] = &[
         &[
             "shutdown_leaves_nothing_of_a_stubborn_tree",
             "dropping_the_last_handle_leaves_nothing_either",
+            "twenty_crashes_leave_one_process",
             "a_guard_ends_a_stubborn_tree_when_its_host_is_killed",
         ],
     ),

@@ -154,14 +154,35 @@ async fn shutdown_leaves_nothing_of_a_stubborn_tree() {
         let pid: u32 = text(&listing, "s_z").await.parse().unwrap();
         assert!(lives(pid) && lives(server.status().pid.unwrap()));
         assert_eq!(with_command(&mark).len(), 3);
+        let leader = server.status().pid.unwrap();
         let started = Instant::now();
         server.shutdown().await;
         assert!(started.elapsed() < Duration::from_secs(4));
+        // Reaped: not even a zombie is left of our own child.
+        assert!(!lives(leader));
         assert!(eventually(Duration::from_secs(1), || with_command(&mark).is_empty()).await);
         assert_eq!(server.status().state, State::Stopped);
         let failed = call(&listing, "s_z", "{}").await.unwrap_err();
         assert_eq!((failed.code.as_str(), failed.happened), ("upstream_unavailable", Happened::Nothing));
     }
+}
+
+/// C28: restarts
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_crashes_leave_one_process() {
+    let mark = format!("crashing-{}", std::process::id());
+    let acts = [("exit", r#"{"act":"exit","status":1,"words":""}"#), ("pid", r#"{"act":"pid"}"#)];
+    let server = upstream(&script_with(&format!(r#""noise":["{mark}"]"#), &acts));
+    let listing = server.tools().await.unwrap();
+    for _ in 0..20 {
+        call(&listing, "s_exit", "{}").await.unwrap_err();
+        text(&listing, "s_pid").await;
+    }
+    assert_eq!(server.status().restarts, 20);
+    assert_eq!(with_command(&mark).len(), 1);
+    server.shutdown().await;
+    assert_eq!(with_command(&mark).len(), 0);
 }
 
 /// C28: the last handle goes
