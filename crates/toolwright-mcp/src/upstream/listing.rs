@@ -152,9 +152,6 @@ impl Walk {
             let what = format!("it lists {} tools again, dropped: `{}`{more}", self.duplicates.len(), some.join("`, `"));
             self.warn(what);
         }
-        for (name, _) in shared.spec.effects.iter().filter(|(name, _)| !self.names.contains(name)) {
-            self.listing.warnings.push(format!("an effect is declared for `{name}`, which it does not list"));
-        }
         for (at, raw) in std::mem::take(&mut self.tools).into_iter().enumerate() {
             match definition(shared, &raw) {
                 Ok(tool) => {

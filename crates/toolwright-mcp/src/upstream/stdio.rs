@@ -42,7 +42,7 @@ impl StdioTransport {
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let handshakes = HandshakeIds::default();
-        tokio::spawn(write(pipes.stdin, to_write, process.stopping()));
+        tokio::spawn(write(pipes.stdin, to_write, process.closing()));
         let reader = Reader {
             lines: BufReader::with_capacity(64 * 1024, pipes.stdout),
             frame_bytes_max,

@@ -167,6 +167,24 @@ async fn shutdown_leaves_nothing_of_a_stubborn_tree() {
     }
 }
 
+/// What left the group, as a browser does that a server has started, belongs to the tree all the same.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_finds_what_left_the_group() {
+    let mark = format!("detached-{}", std::process::id());
+    let line = format!(r#"setsid sleep 1000.{} & exec "$0" "$1""#, std::process::id());
+    let script = script(&[("z", r#"{"act":"pid"}"#)]).replacen('{', &format!(r#"{{"noise":["{mark}"],"#), 1);
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", &line, &program(), &script]);
+    spec.shutdown_grace = Duration::from_millis(300);
+    let server = Upstream::new(spec);
+    server.tools().await.unwrap();
+    let sleeper = format!("1000.{}", std::process::id());
+    assert!(eventually(Duration::from_secs(2), || with_command(&sleeper).len() == 1).await, "{:?}", with_command(&sleeper));
+    server.shutdown().await;
+    assert_eq!(with_command(&sleeper), Vec::<u32>::new());
+    assert_eq!(with_command(&mark), Vec::<u32>::new());
+}
+
 /// C28: restarts
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
