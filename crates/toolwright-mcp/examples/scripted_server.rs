@@ -35,6 +35,8 @@ struct Script {
     dies: Option<Death>,
     /// Protocol versions of the sessionless generation; none: `server/discover` is unknown.
     discover: Vec<String>,
+    /// Answers what it does not know with an error that has no id.
+    forgets_ids: bool,
     /// Ends itself when asked to discover.
     dies_of_discover: bool,
     /// The only version with sessions it speaks; `initialize` with another one is refused, naming it.
@@ -191,6 +193,7 @@ fn answer(script: &Script, line: &str, so_far: &Shared) -> Option<String> {
         "tools/list" => Some(result(&id, &page(script, &shallow))),
         "tools/call" => call(script, &id, params, so_far),
         "ping" => Some(result(&id, "{}")),
+        _ if script.forgets_ids => Some(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}"#.to_owned()),
         other => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no method {other}"}}}}"#)),
     }
 }

@@ -361,3 +361,69 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Result<Vec<u8>, serde_json
 pub(crate) fn event(message: &ServerJsonRpcMessage) -> Result<String, serde_json::Error> {
     serde_json::to_string(message)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Vec<Incoming> {
+        incoming(text.as_bytes(), &|id| if id.to_string() == "0" { Reading::Typed } else { Reading::Raw })
+    }
+
+    fn reply(text: &str) -> Reply {
+        let Some(Incoming::Message(message)) = read(text).pop() else { panic!("{text}") };
+        let ServerJsonRpcMessage::Response(response) = *message else { panic!("{text}") };
+        reply_of(response.result)
+    }
+
+    #[test]
+    fn a_result_that_looks_like_our_own_coding_is_a_result() {
+        for result in [r#""u:x""#, r#""r0:{}""#, r#"["e:{}"]"#, r#"{"toolwright/raw":"x"}"#] {
+            let Reply::Result(parsed) = reply(&format!(r#"{{"id":1,"result":{result}}}"#)) else { panic!("{result}") };
+            assert_eq!(parsed.value, Value::parse(result).unwrap());
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced_and_counted() {
+        let mut line = br#"{"id":1,"result":{"a":"x"#.to_vec();
+        line.extend([0xff, b'"', b'}', b'}']);
+        let Some(Incoming::Message(message)) = incoming(&line, &|_| Reading::Raw).pop() else { panic!("no message") };
+        let ServerJsonRpcMessage::Response(response) = *message else { panic!("no response") };
+        let Reply::Result(parsed) = reply_of(response.result) else { panic!("no result") };
+        assert_eq!((parsed.replaced, parsed.value.to_json_string().as_str()), (1, "{\"a\":\"x\u{FFFD}\"}"));
+    }
+
+    #[test]
+    fn a_batch_is_its_parts_and_an_error_without_id_is_heard() {
+        let parts = read(r#"[{"id":1,"result":{}},{"id":2,"result":{}},7]"#);
+        assert!(matches!(parts.as_slice(), [Incoming::Message(_), Incoming::Message(_), Incoming::Noise]));
+        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        let [Incoming::Message(message)] = &read(error)[..] else { panic!("not heard") };
+        assert!(matches!(**message, ServerJsonRpcMessage::Error(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            incoming(&bytes, &|_| Reading::List);
+        }
+
+        #[test]
+        fn no_damage_to_a_message_breaks_the_reader_or_hides_its_end(at in 0_usize..60, byte in any::<u8>()) {
+            let mut line = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":[1.50]}}"#.to_vec();
+            if let Some(place) = line.get_mut(at) {
+                *place = byte;
+            }
+            for part in incoming(&line, &|_| Reading::Raw) {
+                if let Incoming::Message(message) = part
+                    && let ServerJsonRpcMessage::Response(response) = *message
+                {
+                    reply_of(response.result);
+                }
+            }
+        }
+    }
+}

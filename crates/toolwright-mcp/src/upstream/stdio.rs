@@ -94,18 +94,21 @@ fn closed() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the server's stdin is closed")
 }
 
-/// Writes whole lines only; ends, and with it the child's stdin, when the child is told to stop.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, stop: CancellationToken) {
+/// Writes whole lines only; ends, and with it the child's stdin, when that is to be closed.
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, closing: CancellationToken) {
     loop {
         let next = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = closing.cancelled() => return,
             next = lines.recv() => next,
         };
-        let Some((line, done)) = next else { return };
+        let Some((line, done)) = next else {
+            // Nobody sends any more. When the child learns of it is for its keeper to say, who looks around first.
+            return closing.cancelled().await;
+        };
         let written = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = closing.cancelled() => return,
             written = async { stdin.write_all(&line).await?; stdin.flush().await } => written,
         };
         let _ = done.send(written);
