@@ -7,7 +7,7 @@ mod json;
 mod plain;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a source text.
 pub(crate) type Span = Range<usize>;
@@ -18,6 +18,7 @@ pub(crate) struct SourceText {
     name: String,
     text: String,
     line_starts: Vec<usize>,
+    shown: OnceLock<String>,
 }
 
 impl SourceText {
@@ -31,6 +32,7 @@ impl SourceText {
             name: name.into(),
             text,
             line_starts,
+            shown: OnceLock::new(),
         })
     }
 
@@ -42,6 +44,26 @@ impl SourceText {
     /// The whole text.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The text as it may be quoted: the same length, with stars where a secret stands.
+    pub(crate) fn shown(&self) -> &str {
+        self.shown.get().unwrap_or(&self.text)
+    }
+
+    /// Says which bytes must not be shown; counts once, before anything is quoted.
+    pub(crate) fn hide(&self, spans: &[Span]) {
+        let mut at = 0;
+        let hidden = self.text.chars().flat_map(|c| {
+            let inside = spans.iter().any(|span| span.contains(&at)) && !c.is_whitespace();
+            at += c.len_utf8();
+            // As many stars as bytes: every place stays where it is.
+            let (shown, count) = if inside { ('*', c.len_utf8()) } else { (c, 1) };
+            std::iter::repeat_n(shown, count)
+        });
+        if !spans.is_empty() {
+            let _ = self.shown.set(hidden.collect());
+        }
     }
 
     /// Line and column of a byte, both from 1; columns count characters.

@@ -90,7 +90,9 @@ fn human(output: Output, error: &CallError, tool: &str) -> String {
                      this again";
         fact("in doubt", doubt.to_owned());
     }
-    fact("explain", format!("toolwright explain {}", error.code()));
+    if crate::command::explain::is_known(error.code()) {
+        fact("explain", format!("toolwright explain {}", error.code()));
+    }
     out
 }
 

@@ -70,17 +70,17 @@ impl Grants {
 
     /// What the user can do so that composites may use `tool`.
     pub(crate) fn help(&self, tool: &str) -> String {
-        let tool_word = shell_word(tool);
-        let allow = format!("allow it for one run with `--allow {tool_word}`");
+        let allow = format!("allow it for one run with `--allow {}`", shell_word(tool));
         let Some(file) = &self.file else {
             return allow;
         };
+        // The command stands on a line of its own, so that it can be copied whole.
         let trust = format!("`toolwright trust {}`", shell_word(file));
         if self.waits(tool) {
-            return format!("`{file}` lists it: accept that list with {trust}, or {allow}");
+            return format!("`{file}` lists it; accept that list with\n{trust}\nor {allow}");
         }
         format!(
-            "{allow}; or list it under `policy.sideEffectingTools` in `{file}` and accept that with {trust}"
+            "{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}"
         )
     }
 
@@ -96,7 +96,7 @@ impl Grants {
         let file = shell_word(project.source.name());
         let finding = Finding::warning(code::NOT_TRUSTED, what)
             .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
-            .help(format!("look at it and accept it with `toolwright trust {file}`"));
+            .help(format!("look at it and accept it with\n`toolwright trust {file}`"));
         Some(finding)
     }
 }

@@ -30,6 +30,11 @@ pub(crate) fn explain(output: Output, wanted: Option<&str>) -> Exit {
     }
 }
 
+/// Whether there is a page for a code; a tool may have codes of its own.
+pub(crate) fn is_known(code: &str) -> bool {
+    all().any(|(known, _)| known == code)
+}
+
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let core = codes::CODES.iter().map(|page| (page.code, page.title));
     core.chain(code::PAGES.iter().map(|(code, title, _)| (*code, *title)))

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::until_first;
 use crate::output::Output;
-use crate::style::{cut, one_line, pad, wrap};
+use crate::style::{cut, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
 /// Lists the tools; `all` also shows hidden ones.
@@ -144,7 +144,7 @@ fn reason(out: &mut String, output: Output, why: &Why) {
     let text = format!("{}: {}", why.code, one_line(&why.message));
     let _ = writeln!(out, "{}", wrap(&text, output.width(), "      "));
     if let Some(help) = &why.help {
-        let _ = writeln!(out, "{}", wrap(&one_line(help), output.width(), "      "));
+        let _ = writeln!(out, "{}", wrap(&printable(help), output.width(), "      "));
     }
 }
 

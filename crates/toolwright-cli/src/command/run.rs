@@ -7,7 +7,6 @@ use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestam
 
 use crate::app::App;
 use crate::args::{Format, RunArgs};
-use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
 use crate::failure;
@@ -137,7 +136,7 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
 pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     let ids = host.tools.iter().map(|tool| tool.id.as_str());
     let help = did_you_mean(id, ids).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
-    Finding::error(code::UNKNOWN_TOOL, format!("no tool has the id `{id}`")).help(help)
+    Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
 /// The result as it goes to standard output.

@@ -64,7 +64,7 @@ pub(crate) async fn trust(app: &App, path: PathBuf, yes: bool, revoke: bool) -> 
             None => {
                 let file = shell_word(&request.name);
                 let finding = Finding::error(code::NOT_TRUSTED, "nobody is here to be asked")
-                    .help(format!("look at the list above, then run `toolwright trust {file} --yes`"));
+                    .help(format!("look at the list above, then run\n`toolwright trust {file} --yes`"));
                 return app.fail(vec![finding], Exit::NeedsApproval);
             }
         }

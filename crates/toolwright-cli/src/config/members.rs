@@ -277,7 +277,6 @@ pub(crate) const EXAMPLE: Shape = Shape {
     def: "example",
     required: &["input"],
     members: &[
-        member("title", TEXT, "what it shows"),
         member("input", ANYTHING, "the input"),
         member("output", ANYTHING, "the output it gives"),
     ],

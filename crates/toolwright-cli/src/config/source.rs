@@ -100,7 +100,6 @@ pub(crate) struct ProcessEntry {
 /// An example of a tool.
 #[derive(Debug)]
 pub(crate) struct ExampleEntry {
-    pub(crate) title: Option<String>,
     pub(crate) input: Value,
     pub(crate) output: Option<Value>,
 }
@@ -436,10 +435,8 @@ pub(crate) fn examples(reader: &mut Reader<'_>, entry: &Entry) -> Vec<ExampleEnt
         if reader.members(item, &EXAMPLE).is_none() {
             continue;
         }
-        let title = item.entry("title").and_then(|title| reader.text(title));
         if let Some(input) = item.get("input") {
             examples.push(ExampleEntry {
-                title,
                 input: input.to_value(),
                 output: item.get("output").map(Node::to_value),
             });

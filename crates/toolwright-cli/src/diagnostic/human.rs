@@ -148,7 +148,7 @@ impl SourceCode for SourceText {
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, miette::MietteError> {
-        let inner = self.text().read_span(span, before, after)?;
+        let inner = self.shown().read_span(span, before, after)?;
         Ok(Box::new(MietteSpanContents::new_named(
             self.name().to_owned(),
             inner.data(),
