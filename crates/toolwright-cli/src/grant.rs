@@ -102,7 +102,7 @@ impl Grants {
 }
 
 fn names(file: &LoadedFile) -> Vec<String> {
-    let policy = file.policy.iter();
+    let policy = file.policy.iter().filter(|policy| !policy.broken);
     policy
         .flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone()))
         .collect()

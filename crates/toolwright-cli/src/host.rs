@@ -10,7 +10,7 @@ mod order;
 mod upstreams;
 mod views;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use toolwright::{Catalog, Policy, Registry, ToolDef};
 use toolwright_mcp::upstream::Upstream;
@@ -57,8 +57,10 @@ struct Build<'c> {
     registry: Registry,
     /// What the registry has taken in, in order.
     tools: Vec<ToolDef>,
-    /// Where each id was first given.
-    places: HashMap<String, Place>,
+    /// Who has which id, in order.
+    claims: BTreeMap<String, Vec<(Place, Owner)>>,
+    /// Tools of sources that wait for registration, with the position of their view.
+    leaves: Vec<(ToolDef, Owner, usize)>,
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
@@ -87,7 +89,8 @@ impl Host {
             grants,
             registry: Registry::with_policy(policy),
             tools: Vec::new(),
-            places: HashMap::new(),
+            claims: BTreeMap::new(),
+            leaves: Vec::new(),
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
@@ -100,6 +103,9 @@ impl Host {
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;
+        build.claim_composites();
+        build.duplicates();
+        build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
         build.composites(needed.as_ref());
@@ -114,6 +120,13 @@ impl Host {
     /// The tool of that id.
     pub(crate) fn find(&self, id: &str) -> Option<&ToolView> {
         self.tools.iter().find(|tool| tool.id == id)
+    }
+
+    /// Why a source that the tool would come from is not there.
+    pub(crate) fn missing_source(&self) -> Option<&Why> {
+        let needed = self.needed.as_ref()?;
+        let sources = self.sources.iter().filter(|source| needed.has_source(&source.name));
+        sources.filter_map(|source| source.why.as_ref()).next()
     }
 
     /// Findings that stand in the way of what was asked for.

@@ -58,7 +58,10 @@ fn list(output: Output) -> String {
             let width = all().map(|(code, _)| code.len()).max().unwrap_or_default();
             let mut out = String::new();
             for (code, title) in all() {
-                out.push_str(&format!("{}  {title}\n", output.out.bold(&pad(code, width))));
+                let indent = " ".repeat(width + 2);
+                let title = wrap(title, output.width(), &indent);
+                let code = output.out.bold(&pad(code, width));
+                out.push_str(&format!("{code}  {}\n", title.trim_start()));
             }
             out.push_str("\nexit codes\n");
             for (exit, title) in Exit::TABLE {

@@ -113,7 +113,13 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
         if !in_the_way.is_empty() {
             return Err(app.fail(in_the_way, Exit::ToolFailed));
         }
-        return Err(app.fail(vec![unknown(host, id)], Exit::Usage));
+        return Err(match host.missing_source() {
+            Some(why) => {
+                let finding = Finding::error(why.code.as_str(), why.message.as_str());
+                app.fail(vec![finding.maybe_help(why.help.clone())], Exit::ToolFailed)
+            }
+            None => app.fail(vec![unknown(host, id)], Exit::Usage),
+        });
     };
     let (why, exit) = match &tool.state {
         State::Ready => return Ok(tool),

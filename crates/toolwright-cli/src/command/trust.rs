@@ -112,7 +112,7 @@ async fn request(app: &App, path: PathBuf, store: &TrustStore) -> Result<Option<
     let Some((policy, name)) = wanted.and_then(|file| Some((file.policy.as_ref()?, file.source.name()))) else {
         return Ok(None);
     };
-    if policy.tools.is_empty() {
+    if policy.tools.is_empty() || policy.broken {
         return Ok(None);
     }
     let Some(file) = canonical(&path) else {

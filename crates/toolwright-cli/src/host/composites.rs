@@ -1,7 +1,5 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use std::collections::HashSet;
-
 use toolwright::{
     Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue,
     StepSpec, Value,
@@ -23,19 +21,19 @@ const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 type Verdict = Option<State>;
 
 impl Build<'_> {
+    /// Every composite has its id, whether it is needed or not.
+    pub(super) fn claim_composites(&mut self) {
+        for entry in &self.config.composites {
+            self.claim(&entry.id, &entry.place, &Owner::Composite(entry.id.clone()));
+        }
+    }
+
     /// Registers every composite, or those that are needed.
     pub(super) fn composites(&mut self, needed: Option<&Needs>) {
         let config = self.config;
-        let mut seen = HashSet::new();
-        let mut wanted: Vec<&CompositeEntry> = Vec::new();
-        for composite in &config.composites {
-            let owner = Owner::Composite(composite.id.clone());
-            let needed = needed.is_none_or(|needed| needed.has_composite(&composite.id));
-            let taken = needed && self.is_taken(&composite.id, &composite.place, &owner);
-            if needed && !taken && seen.insert(composite.id.as_str()) {
-                wanted.push(composite);
-            }
-        }
+        let needed = |id: &str| needed.is_none_or(|needed| needed.has_composite(id));
+        let entries = config.composites.iter();
+        let wanted: Vec<&CompositeEntry> = entries.filter(|entry| needed(&entry.id)).collect();
         let Order { sorted, circles } = sort(&wanted);
         let mut built: Vec<(usize, ToolView)> = Vec::new();
         for circle in &circles {
@@ -88,9 +86,10 @@ impl Build<'_> {
     fn composite(&mut self, entry: &CompositeEntry) -> ToolView {
         let mut view = views::composite(entry, &self.views);
         let before = self.steps(entry);
+        let twice = self.duplicate(&entry.id);
         let own = match entry.broken {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
-            false => None,
+            false => twice,
         };
         let state = self.register(entry, &mut view, before.is_some() || own.is_some());
         view.state = match (own, state, before) {
