@@ -113,6 +113,19 @@ pub(crate) struct Label {
     pub(crate) text: String,
 }
 
+/// A step of a composite that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepPlace {
+    /// The composite's id.
+    pub(crate) composite: String,
+    /// The step's name.
+    pub(crate) step: String,
+    /// Its position, from 0.
+    pub(crate) index: usize,
+    /// The id of its tool.
+    pub(crate) tool: String,
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
@@ -128,6 +141,8 @@ pub(crate) struct Finding {
     pub(crate) labels: Vec<Label>,
     /// What it is about.
     pub(crate) owner: Owner,
+    /// The step that a rule refused.
+    pub(crate) step: Option<StepPlace>,
 }
 
 impl Finding {
@@ -140,6 +155,7 @@ impl Finding {
             help: None,
             labels: Vec::new(),
             owner: Owner::File,
+            step: None,
         }
     }
 

@@ -135,7 +135,10 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
             vec![finding]
         }
     };
-    Err(app.fail(findings, exit))
+    Err(match exit {
+        Exit::Refused => app.refuse(findings),
+        exit => app.fail(findings, exit),
+    })
 }
 
 /// There is no such tool.

@@ -10,7 +10,7 @@ use super::order::{Order, sort};
 use super::{Build, broken, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
-use crate::diagnostic::{Finding, Owner, did_you_mean};
+use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
 use crate::view::{State, ToolView, Why};
 use crate::wire;
 
@@ -248,10 +248,11 @@ impl Build<'_> {
             .maybe_help(issue.help.clone())
             .owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
+        let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {
             ("step_not_chainable", Some(tool)) => {
                 let message = format!("`{tool}` has side effects and nobody allowed composites to use it");
-                Finding { message, ..finding }.help(self.grants.help(tool))
+                Finding { message, step, ..finding }.help(self.grants.help(tool))
             }
             ("side_effects_undeclared", Some(tool)) => {
                 let message = format!("nothing says whether `{tool}` has side effects");
@@ -259,11 +260,23 @@ impl Build<'_> {
                     "say it where the tool is defined, or with `tools: {{{tool}: {{effect: read}}}}` (or `write`); \
                      listing the tool is not enough"
                 );
-                Finding { message, ..finding }.help(help)
+                Finding { message, step, ..finding }.help(help)
             }
             _ => with_the_other_place(finding, entry, issue),
         }
     }
+}
+
+/// The step that a pointer like `/steps/1/tool` leads into.
+fn step_place(entry: &CompositeEntry, pointer: &str, tool: &str) -> Option<StepPlace> {
+    let index = pointer.strip_prefix("/steps/")?.split('/').next()?;
+    let name = entry.spec.pointer(&format!("/steps/{index}/name"));
+    Some(StepPlace {
+        composite: entry.id.clone(),
+        step: name.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        index: index.parse().ok()?,
+        tool: tool.to_owned(),
+    })
 }
 
 /// Of two steps of one name both places are shown.
