@@ -39,11 +39,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
-        Command::Schema {
-            tool,
-            input,
-            output,
-        } => command::schema::schema(&app, tool.as_deref(), input, output).await,
+        Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
         Command::Completions { shell } => command::completions::completions(output, shell),
         Command::Trust { path, yes, revoke } => command::trust::trust(&app, path, yes, revoke).await,
     }
@@ -86,8 +82,7 @@ impl App {
             None if has_user_file => Ok(None),
             None => {
                 let message = "there is no `toolwright.yaml` here or in a folder above";
-                let finding = Finding::error(code::UNREADABLE, message)
-                    .help("write one, or name a file with `--file FILE`");
+                let finding = Finding::error(code::UNREADABLE, message).help("write one, or name a file with `--file FILE`");
                 Err(self.fail(vec![finding], Exit::Usage))
             }
         }
@@ -147,7 +142,7 @@ fn as_result(findings: &[Finding]) -> serde_json::Value {
         "help": first.and_then(|finding| finding.help.clone()),
         "details": {
             "code": first.map_or_else(String::new, |finding| finding.code.clone()),
-            "findings": diagnostic::to_json(findings)["findings"],
+            "findings": diagnostic::list_json(findings),
         },
         "effects": [],
     })
@@ -165,9 +160,7 @@ fn relative(path: &Path, here: &Path) -> String {
     let Some(folder) = path.parent() else {
         return path.display().to_string();
     };
-    let up = here.strip_prefix(folder).map_or(0, |below| {
-        below.components().filter(|part| matches!(part, Component::Normal(_))).count()
-    });
+    let up = here.strip_prefix(folder).map_or(0, |below| below.components().filter(|part| matches!(part, Component::Normal(_))).count());
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     format!("{}{}", "../".repeat(up), name.unwrap_or_default())
 }

@@ -161,16 +161,8 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "a command ended with an exit code that is no success",
         "The program's own words are in `stderr`. If the code is a success here, add it to `exitCodes`.",
     ),
-    (
-        "timeout",
-        "a command took too long",
-        "It was ended with everything it had started. `timeout` says how long it may take.",
-    ),
-    (
-        "output_too_large",
-        "a command printed too much",
-        "It was ended. Let it print less, or raise `maxOutput`.",
-    ),
+    ("timeout", "a command took too long", "It was ended with everything it had started. `timeout` says how long it may take."),
+    ("output_too_large", "a command printed too much", "It was ended. Let it print less, or raise `maxOutput`."),
     (
         "upstream_start_failed",
         "an MCP server did not start",

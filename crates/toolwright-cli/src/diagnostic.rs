@@ -25,15 +25,8 @@ impl SourceText {
     /// Keeps `text` under the name that people gave the file.
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         let text = text.into();
-        let line_starts = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
-        Arc::new(Self {
-            name: name.into(),
-            text,
-            line_starts,
-            shown: OnceLock::new(),
-        })
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Arc::new(Self { name: name.into(), text, line_starts, shown: OnceLock::new() })
     }
 
     /// The name that people gave the file.
@@ -70,11 +63,7 @@ impl SourceText {
     pub(crate) fn line_column(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
-        let start = self
-            .line_starts
-            .get(line.saturating_sub(1))
-            .copied()
-            .unwrap_or_default();
+        let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let before = self.text.get(start..offset).unwrap_or_default();
         (line.max(1), before.chars().count() + 1)
     }
@@ -161,24 +150,12 @@ impl Finding {
 
     /// A warning without a place yet.
     pub(crate) fn warning(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
     /// Adds a place; the first one added is the main one.
-    pub(crate) fn at(
-        mut self,
-        source: &Arc<SourceText>,
-        span: Span,
-        text: impl Into<String>,
-    ) -> Self {
-        self.labels.push(Label {
-            source: Arc::clone(source),
-            span,
-            text: text.into(),
-        });
+    pub(crate) fn at(mut self, source: &Arc<SourceText>, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { source: Arc::clone(source), span, text: text.into() });
         self
     }
 
@@ -239,17 +216,12 @@ pub(crate) enum Form {
 /// Puts findings in the order of the file and drops exact repetitions.
 pub(crate) fn sort(findings: &mut Vec<Finding>) {
     findings.sort_by_key(Finding::position);
-    findings.dedup_by(|a, b| {
-        a.code == b.code && a.message == b.message && a.position() == b.position()
-    });
+    findings.dedup_by(|a, b| a.code == b.code && a.message == b.message && a.position() == b.position());
 }
 
 /// How many errors and how many warnings there are.
 pub(crate) fn count(findings: &[Finding]) -> (usize, usize) {
-    let errors = findings
-        .iter()
-        .filter(|f| f.severity == Severity::Error)
-        .count();
+    let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
     (errors, findings.len() - errors)
 }
 
@@ -267,28 +239,18 @@ pub(crate) fn to_json(findings: &[Finding]) -> serde_json::Value {
     json::document(findings)
 }
 
+/// Each finding as JSON, for a document of another form.
+pub(crate) fn list_json(findings: &[Finding]) -> serde_json::Value {
+    json::list(findings)
+}
+
 /// The nearest of `known` to `given`, when it is near enough to be meant.
-pub(crate) fn nearest<'k>(
-    given: &str,
-    known: impl IntoIterator<Item = &'k str>,
-) -> Option<&'k str> {
-    let lowered = given.to_lowercase();
-    known
-        .into_iter()
-        .map(|name| {
-            let same = if name.to_lowercase() == lowered { 0.1 } else { 0.0 };
-            (strsim::jaro_winkler(given, name) + same, name)
-        })
-        .filter(|(score, _)| *score >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+pub(crate) fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    toolwright::nearest::nearest(given, known)
 }
 
 /// `did you mean ...`, when something near is known.
-pub(crate) fn did_you_mean<'k>(
-    given: &str,
-    known: impl IntoIterator<Item = &'k str>,
-) -> Option<String> {
+pub(crate) fn did_you_mean<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     nearest(given, known).map(|name| format!("did you mean `{name}`?"))
 }
 

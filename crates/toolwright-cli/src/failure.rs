@@ -61,24 +61,20 @@ fn refusal(findings: &[Finding], step: Option<(&Finding, &StepPlace)>) -> serde_
     let code = main.map_or("", |finding| finding.code.as_str());
     let message = main.map_or("", |finding| finding.message.as_str());
     let error = match step {
-        Some((_, place)) => format!(
-            "Step \"{}\" (tool: \"{}\") refused: {code}: {message}",
-            place.step, place.tool
-        ),
+        Some((_, place)) => format!("Step \"{}\" (tool: \"{}\") refused: {code}: {message}", place.step, place.tool),
         None => message.to_owned(),
     };
-    let mut details = serde_json::json!({
+    let place = step.map(|(_, place)| place);
+    let details = serde_json::json!({
         "code": code,
+        "composite": place.map(|place| place.composite.as_str()),
+        "step": place.map(|place| place.step.as_str()),
+        "stepIndex": place.map(|place| place.index),
+        "tool": place.map(|place| place.tool.as_str()),
         "completed": [],
         "effects": [],
-        "findings": crate::diagnostic::to_json(findings)["findings"],
+        "findings": crate::diagnostic::list_json(findings),
     });
-    if let Some((_, place)) = step {
-        details["composite"] = place.composite.as_str().into();
-        details["step"] = place.step.as_str().into();
-        details["stepIndex"] = place.index.into();
-        details["tool"] = place.tool.as_str().into();
-    }
     serde_json::json!({
         "success": false,
         "error": error,

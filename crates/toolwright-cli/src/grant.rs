@@ -63,9 +63,7 @@ impl Grants {
 
     /// Whether the project's list waits for the user, and has this tool.
     fn waits(&self, tool: &str) -> bool {
-        self.waiting
-            .as_ref()
-            .is_some_and(|waiting| waiting.tools.iter().any(|name| name == tool))
+        self.waiting.as_ref().is_some_and(|waiting| waiting.tools.iter().any(|name| name == tool))
     }
 
     /// What the user can do so that composites may use `tool`.
@@ -79,9 +77,7 @@ impl Grants {
         if self.waits(tool) {
             return format!("`{file}` lists it; accept that list with\n{trust}\nor {allow}");
         }
-        format!(
-            "{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}"
-        )
+        format!("{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}")
     }
 
     /// A note that the project's list does not count yet.
@@ -103,9 +99,7 @@ impl Grants {
 
 fn names(file: &LoadedFile) -> Vec<String> {
     let policy = file.policy.iter().filter(|policy| !policy.broken);
-    policy
-        .flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone()))
-        .collect()
+    policy.flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone())).collect()
 }
 
 fn verdict(file: &LoadedFile, store: Option<&TrustStore>) -> Verdict {
@@ -125,9 +119,5 @@ pub(crate) fn canonical(path: &Path) -> Option<PathBuf> {
 /// Text as one word of a shell.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

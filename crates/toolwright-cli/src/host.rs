@@ -131,19 +131,12 @@ impl Host {
 
     /// Findings that stand in the way of what was asked for.
     pub(crate) fn in_the_way(&self) -> Vec<Finding> {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner))
-            .cloned()
-            .collect()
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner)).cloned().collect()
     }
 
     /// Errors in parts of the files that were not asked for.
     pub(crate) fn elsewhere(&self) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error && !self.concerns(&finding.owner))
-            .count()
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error && !self.concerns(&finding.owner)).count()
     }
 
     fn concerns(&self, owner: &Owner) -> bool {
@@ -155,29 +148,14 @@ impl Build<'_> {
     fn close(self, needed: Option<needs::Needs>, upstreams: Vec<Upstream>) -> Host {
         let mut secrets = Secrets::default();
         secrets.extend(&self.config.secrets);
-        let mut findings: Vec<Finding> = self
-            .findings
-            .into_iter()
-            .map(|finding| finding.map_text(|text| secrets.mask(text)))
-            .collect();
+        let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
         crate::diagnostic::sort(&mut findings);
-        Host {
-            catalog: self.registry.seal(),
-            tools: self.views,
-            sources: self.sources,
-            findings,
-            secrets,
-            needed,
-            upstreams,
-        }
+        Host { catalog: self.registry.seal(), tools: self.views, sources: self.sources, findings, secrets, needed, upstreams }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.
     fn error_of(&self, owner: &Owner) -> Option<Why> {
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::Error && finding.owner == *owner)
-            .map(why)
+        self.findings.iter().find(|finding| finding.severity == Severity::Error && finding.owner == *owner).map(why)
     }
 
     /// The tool that the id will have, whether it can be called or not.
@@ -187,29 +165,20 @@ impl Build<'_> {
 
     /// The source that would offer a tool of this id, if it could be asked.
     fn could_come_from(&self, id: &str) -> Option<&UnknownSource> {
-        self.unknown
-            .iter()
-            .filter(|source| id.starts_with(&source.prefix))
-            .max_by_key(|source| source.prefix.len())
+        self.unknown.iter().filter(|source| id.starts_with(&source.prefix)).max_by_key(|source| source.prefix.len())
     }
 
     /// Every id that something has.
     fn ids(&self) -> Vec<&str> {
         let composites = self.config.composites.iter();
         let views = self.views.iter().map(|view| view.id.as_str());
-        views
-            .chain(composites.map(|composite| composite.id.as_str()))
-            .collect()
+        views.chain(composites.map(|composite| composite.id.as_str())).collect()
     }
 }
 
 /// A finding as a reason.
 fn why(finding: &Finding) -> Why {
-    Why {
-        code: finding.code.clone(),
-        message: finding.message.clone(),
-        help: finding.help.clone(),
-    }
+    Why { code: finding.code.clone(), message: finding.message.clone(), help: finding.help.clone() }
 }
 
 /// The state of something that a finding stops.

@@ -1,10 +1,5 @@
 //! The real binary over real files: what it prints, how it ends, and what it left alone.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
 #[path = "it/world.rs"]
 mod world;

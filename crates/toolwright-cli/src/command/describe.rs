@@ -115,9 +115,7 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
     let effects: Vec<String> = inside
         .effects
         .iter()
-        .map(|(path, tool, effect)| {
-            format!("{} by {tool} ({})", effect_words(effect.as_ref()), path.join("/"))
-        })
+        .map(|(path, tool, effect)| format!("{} by {tool} ({})", effect_words(effect.as_ref()), path.join("/")))
         .collect();
     if !effects.is_empty() {
         fact(out, output, "effects", &effects.join("; "));

@@ -45,7 +45,7 @@ fn json(host: &Host, shown: &[&ToolView]) -> String {
             "name": source.name,
             "kind": source.kind,
             "available": why.is_none(),
-            "why": why.map(|why| serde_json::json!({"code": why.code, "message": why.message, "help": why.help})),
+            "why": why.map(Why::to_json),
             "skipped": source.skipped.iter()
                 .map(|(name, reason)| serde_json::json!({"name": name, "reason": reason}))
                 .collect::<Vec<_>>(),
@@ -76,10 +76,7 @@ fn human(output: Output, host: &Host, shown: &[&ToolView]) -> String {
     let id_width = shown.iter().map(|tool| tool.id.chars().count()).max().unwrap_or(0);
     let id_width = id_width.clamp(8, 32);
     for source in &host.sources {
-        let tools: Vec<&&ToolView> = shown
-            .iter()
-            .filter(|tool| tool.inside.is_none() && tool.source == source.name)
-            .collect();
+        let tools: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_none() && tool.source == source.name).collect();
         if tools.is_empty() && source.why.is_none() && source.skipped.is_empty() {
             continue;
         }
@@ -154,11 +151,8 @@ fn inside(out: &mut String, output: Output, tool: &ToolView) {
     let text = format!("steps: {}", steps.join(" → "));
     let _ = writeln!(out, "{}", output.out.dim(&wrap(&text, output.width(), "      ")));
     if !inside.effects.is_empty() {
-        let effects: Vec<String> = inside
-            .effects
-            .iter()
-            .map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref())))
-            .collect();
+        let effects: Vec<String> =
+            inside.effects.iter().map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref()))).collect();
         let text = format!("effects: {}", effects.join(", "));
         let _ = writeln!(out, "{}", output.out.yellow(&wrap(&text, output.width(), "      ")));
     }

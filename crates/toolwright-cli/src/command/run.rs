@@ -46,11 +46,7 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// When it did not come to the call; that is told already.
-pub(crate) async fn with_tool(
-    app: &App,
-    args: &RunArgs,
-    change: impl FnOnce(Invocation) -> Invocation,
-) -> Result<Outcome, Exit> {
+pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Invocation) -> Invocation) -> Result<Outcome, Exit> {
     let config = app.config()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
@@ -58,9 +54,7 @@ pub(crate) async fn with_tool(
     let opened = until_first(Host::open(config, &grants, &want)).await;
     let host = opened.ok_or(Exit::Interrupted)?;
     let ready = ready(app, &host, &args.tool);
-    let input = ready.and_then(|tool| {
-        input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))
-    });
+    let input = ready.and_then(|tool| input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage)));
     let called = match input {
         Ok(input) => call(app, &host, Invocation::new(args.tool.as_str(), input), change).await,
         Err(exit) => Err(exit),
@@ -82,16 +76,11 @@ async fn call(
     let elsewhere = host.elsewhere();
     if elsewhere > 0 && app.output.format == Format::Human {
         let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
-        app.output.note(&format!(
-            "note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"
-        ));
+        app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
     }
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
-    let invocation = change(invocation)
-        .cancel(cancel.token())
-        .observer(progress.clone())
-        .clock(Arc::new(Time(Instant::now())));
+    let invocation = change(invocation).cancel(cancel.token()).observer(progress.clone()).clock(Arc::new(Time(Instant::now())));
     let work = host.catalog.invoke(invocation);
     let result = until_second(app.output, &cancel, work).await;
     progress.clear();

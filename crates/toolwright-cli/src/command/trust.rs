@@ -83,9 +83,7 @@ pub(crate) async fn trust(app: &App, path: PathBuf, yes: bool, revoke: bool) -> 
 
 fn take_back(app: &App, store: &TrustStore, path: &Path) -> Exit {
     // The file may be gone: its record is found by the path it would have.
-    let file = canonical(path)
-        .or_else(|| std::path::absolute(path).ok())
-        .unwrap_or_else(|| path.to_path_buf());
+    let file = canonical(path).or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_path_buf());
     match store.revoke(&file) {
         Ok(true) => {
             app.output.result(&format!("`{}` is no longer accepted\n", path.display()));

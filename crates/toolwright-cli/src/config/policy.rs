@@ -31,12 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry
             }
         }
     }
-    Some(PolicyEntry {
-        place: reader.place(&entry.key_span),
-        tools,
-        hash: hash(&entry.value),
-        broken: reader.findings.len() > before,
-    })
+    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, hash: hash(&entry.value), broken: reader.findings.len() > before })
 }
 
 fn hash(section: &Node) -> String {

@@ -1,9 +1,6 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use toolwright::{
-    Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue,
-    StepSpec, Value,
-};
+use toolwright::{Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue, StepSpec, Value};
 
 use super::needs::Needs;
 use super::order::{Order, sort};
@@ -54,14 +51,8 @@ impl Build<'_> {
         self.views.extend(built.into_iter().map(|(_, view)| view));
     }
 
-    fn circle(
-        &mut self,
-        wanted: &[&CompositeEntry],
-        circle: &[usize],
-        built: &mut Vec<(usize, ToolView)>,
-    ) {
-        let members: Vec<&CompositeEntry> =
-            circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
+    fn circle(&mut self, wanted: &[&CompositeEntry], circle: &[usize], built: &mut Vec<(usize, ToolView)>) {
+        let members: Vec<&CompositeEntry> = circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
         let (Some(first), Some(last)) = (members.first(), members.last()) else {
             return;
         };
@@ -127,10 +118,7 @@ impl Build<'_> {
             let inner = view.state.why()?;
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!(
-                    "step `{}` uses `{}`, which cannot be called: {}",
-                    step.step, step.tool, inner.message
-                ),
+                message: format!("step `{}` uses `{}`, which cannot be called: {}", step.step, step.tool, inner.message),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -148,8 +136,7 @@ impl Build<'_> {
             let code = code::SOURCE_UNAVAILABLE.to_owned();
             return Some(State::Unavailable(Why { code, message, help }));
         }
-        let help = did_you_mean(&step.tool, self.ids())
-            .unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
+        let help = did_you_mean(&step.tool, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
         let finding = Finding::error(STEP_MISSING, format!("no tool has the id `{}`", step.tool))
             .at(&step.place.source, step.place.span.clone(), "not there")
             .help(help)
@@ -181,13 +168,8 @@ impl Build<'_> {
                     views::derive(view, &tool);
                     self.tools.push(tool);
                 }
-                let warnings: Vec<SpecIssue> = self
-                    .registry
-                    .warnings()
-                    .iter()
-                    .filter(|(tool, _)| tool.as_str() == entry.id)
-                    .map(|(_, issue)| issue.clone())
-                    .collect();
+                let warnings: Vec<SpecIssue> =
+                    self.registry.warnings().iter().filter(|(tool, _)| tool.as_str() == entry.id).map(|(_, issue)| issue.clone()).collect();
                 self.issues(entry, warnings);
                 State::Ready
             }
@@ -243,10 +225,7 @@ impl Build<'_> {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
-        let finding = finding
-            .at(&place.source, place.span, "")
-            .maybe_help(issue.help.clone())
-            .owner(Owner::Composite(entry.id.clone()));
+        let finding = finding.at(&place.source, place.span, "").maybe_help(issue.help.clone()).owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
         let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {
@@ -304,11 +283,7 @@ fn rough(spec: &Value) -> CompositeSpec {
         tool: text(step, "tool").into(),
         input_mapping: mapping(step.get("inputMapping")).unwrap_or_else(empty),
     });
-    CompositeSpec {
-        steps: steps.collect(),
-        output: mapping(spec.get("output")),
-        ..CompositeSpec::default()
-    }
+    CompositeSpec { steps: steps.collect(), output: mapping(spec.get("output")), ..CompositeSpec::default() }
 }
 
 fn empty() -> Object {
@@ -327,21 +302,17 @@ fn after_a_bad_form(error: RegisterError, named: bool, bad_form: bool) -> Vec<Sp
 }
 
 fn declared(entry: &CompositeEntry, spec: CompositeSpec) -> Composite {
-    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str())
-        .spec(spec)
-        .origin(Origin {
-            source: "composites".into(),
-            kind: "composite".into(),
-            name: entry.id.as_str().into(),
-            effect_from: "derived".into(),
-        });
+    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str()).spec(spec).origin(Origin {
+        source: "composites".into(),
+        kind: "composite".into(),
+        name: entry.id.as_str().into(),
+        effect_from: "derived".into(),
+    });
     if let Some(title) = &entry.title {
         composite = composite.title(title.as_str());
     }
     if let Some(input) = &entry.input {
         composite = composite.input_schema(input.clone());
     }
-    wire::examples(&entry.examples)
-        .into_iter()
-        .fold(composite, Composite::example)
+    wire::examples(&entry.examples).into_iter().fold(composite, Composite::example)
 }

@@ -47,12 +47,7 @@ impl Build<'_> {
     }
 
     fn commands(&mut self, source: &Source, tools: &[CommandEntry]) {
-        self.sources.push(SourceView {
-            name: source.name.clone(),
-            kind: "command".to_owned(),
-            why: None,
-            skipped: Vec::new(),
-        });
+        self.sources.push(SourceView { name: source.name.clone(), kind: "command".to_owned(), why: None, skipped: Vec::new() });
         for entry in tools {
             match wire::command(source, entry) {
                 Ok(tool) => self.leaf(&tool, &entry.place, source),
@@ -96,38 +91,20 @@ impl Build<'_> {
             skipped: Vec::new(),
         });
         if let Some(prefix) = prefix {
-            self.unknown.push(UnknownSource {
-                name: source.name.clone(),
-                prefix: prefix.to_owned(),
-                why: reason,
-            });
+            self.unknown.push(UnknownSource { name: source.name.clone(), prefix: prefix.to_owned(), why: reason });
         }
     }
 
     fn not_asked(&mut self, source: &Source, server: &ServerEntry) {
-        self.unknown.push(UnknownSource {
-            name: source.name.clone(),
-            prefix: server.prefix.clone(),
-            why: None,
-        });
+        self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: None });
     }
 
-    fn server(
-        &mut self,
-        source: &Source,
-        server: &ServerEntry,
-        answer: Result<Listing, UpstreamError>,
-    ) {
+    fn server(&mut self, source: &Source, server: &ServerEntry, answer: Result<Listing, UpstreamError>) {
         let kind = match server.transport {
             TransportEntry::Stdio { .. } => "mcp-stdio",
             TransportEntry::Http { .. } => "mcp-http",
         };
-        let mut view = SourceView {
-            name: source.name.clone(),
-            kind: kind.to_owned(),
-            why: None,
-            skipped: Vec::new(),
-        };
+        let mut view = SourceView { name: source.name.clone(), kind: kind.to_owned(), why: None, skipped: Vec::new() };
         match answer {
             Ok(listing) => {
                 for skipped in &listing.skipped {
@@ -154,11 +131,7 @@ impl Build<'_> {
                     .owner(Owner::Source(source.name.clone()))
                     .map_text(|text| source.secrets.mask(text));
                 view.why = Some(why(&finding));
-                self.unknown.push(UnknownSource {
-                    name: source.name.clone(),
-                    prefix: server.prefix.clone(),
-                    why: view.why.clone(),
-                });
+                self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: view.why.clone() });
                 self.findings.push(finding);
             }
         }
@@ -227,9 +200,7 @@ impl Build<'_> {
         let mut reason = None;
         for issue in &error.issues {
             let message = format!("`{}`: {}", tool.name(), issue.message);
-            let mut finding = Finding::error(issue.code, message)
-                .maybe_help(issue.help.clone())
-                .owner(owner.clone());
+            let mut finding = Finding::error(issue.code, message).maybe_help(issue.help.clone()).owner(owner.clone());
             if let Some((place, _)) = &place {
                 finding = finding.at(&place.source, place.span.clone(), "");
             }
@@ -240,14 +211,7 @@ impl Build<'_> {
     }
 
     /// A tool that cannot be called stays visible.
-    fn unusable(
-        &mut self,
-        id: &str,
-        description: &str,
-        source: &Source,
-        kind: &str,
-        reason: Option<Why>,
-    ) {
+    fn unusable(&mut self, id: &str, description: &str, source: &Source, kind: &str, reason: Option<Why>) {
         let mut view = super::views::nothing(id, description, &source.name, kind);
         let reason = reason.unwrap_or_else(|| Why {
             code: code::BAD_VALUE.to_owned(),
@@ -297,28 +261,19 @@ impl Build<'_> {
     pub(super) fn overrides_of_nothing(&mut self) {
         let mut findings = Vec::new();
         for entry in &self.config.tools {
-            let known = self.view(entry.final_id()).is_some()
-                || self.view(&entry.id).is_some()
-                || self.could_come_from(&entry.id).is_some();
+            let known =
+                self.view(entry.final_id()).is_some() || self.view(&entry.id).is_some() || self.could_come_from(&entry.id).is_some();
             if known {
                 continue;
             }
             let composite = self.config.composites.iter().any(|c| c.id == entry.id);
             let finding = match composite {
-                true => Finding::error(
-                    code::UNKNOWN_TOOL,
-                    format!("`{}` is a composite, which says everything itself", entry.id),
-                )
-                .help("`tools` speaks about tools of sources; a composite's effect is derived from its steps"),
-                false => Finding::error(
-                    code::UNKNOWN_TOOL,
-                    format!("no source offers a tool `{}`", entry.id),
-                )
-                .maybe_help(did_you_mean(&entry.id, self.ids())),
+                true => Finding::error(code::UNKNOWN_TOOL, format!("`{}` is a composite, which says everything itself", entry.id))
+                    .help("`tools` speaks about tools of sources; a composite's effect is derived from its steps"),
+                false => Finding::error(code::UNKNOWN_TOOL, format!("no source offers a tool `{}`", entry.id))
+                    .maybe_help(did_you_mean(&entry.id, self.ids())),
             };
-            let finding = finding
-                .at(&entry.place.source, entry.place.span.clone(), "")
-                .owner(Owner::Tool(entry.id.clone()));
+            let finding = finding.at(&entry.place.source, entry.place.span.clone(), "").owner(Owner::Tool(entry.id.clone()));
             findings.push(finding);
         }
         self.findings.extend(findings);

@@ -22,11 +22,7 @@ pub(super) fn of(tool: &ToolDef, source: &str, config: &Config) -> ToolView {
         input: tool.input_schema().cloned(),
         output: tool.output_schema().cloned(),
         hidden: tool.is_hidden(),
-        examples: tool
-            .examples()
-            .iter()
-            .map(|example| (example.input.clone(), example.output.clone()))
-            .collect(),
+        examples: tool.examples().iter().map(|example| (example.input.clone(), example.output.clone())).collect(),
         inside: None,
         state: State::Ready,
     }
@@ -54,11 +50,7 @@ pub(super) fn nothing(id: &str, description: &str, source: &str, kind: &str) -> 
 /// A composite as the file describes it, with what is known of its steps' tools.
 pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView {
     let steps = entry.spec.get("steps").and_then(Value::as_array).unwrap_or_default();
-    let steps: Vec<StepView> = steps
-        .iter()
-        .enumerate()
-        .map(|(index, step)| step_view(index, step, views))
-        .collect();
+    let steps: Vec<StepView> = steps.iter().enumerate().map(|(index, step)| step_view(index, step, views)).collect();
     let mut touches = Vec::new();
     for step in &steps {
         if !touches.contains(&step.tool) {
@@ -71,17 +63,8 @@ pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView 
         effect,
         title: entry.title.clone(),
         input: entry.input.clone(),
-        examples: entry
-            .examples
-            .iter()
-            .map(|example| (example.input.clone(), example.output.clone()))
-            .collect(),
-        inside: Some(Inside {
-            steps,
-            output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(),
-            touches,
-            effects,
-        }),
+        examples: entry.examples.iter().map(|example| (example.input.clone(), example.output.clone())).collect(),
+        inside: Some(Inside { steps, output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(), touches, effects }),
         ..nothing(&entry.id, &entry.description, "composites", "composite")
     }
 }

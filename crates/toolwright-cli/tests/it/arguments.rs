@@ -72,9 +72,7 @@ fn dry_runs_leave_effects_out_and_rehearsals_enter_composites() {
     assert_eq!(dry.code, 0, "{}", dry.err);
     assert!(dry.out.contains("`write` would run `write_note`"), "{}", dry.out);
     assert!(dry.out.contains("\"text\": \"one two three\""), "{}", dry.out);
-    let json = world.run(&format!(
-        "rehearse outer {allow} --outputs {{\"inner/write\":\"x\"}} --format json"
-    ));
+    let json = world.run(&format!("rehearse outer {allow} --outputs {{\"inner/write\":\"x\"}} --format json"));
     assert_eq!(json.code, 0, "{}", json.err);
     let result: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(result["effects"][0]["via"], serde_json::json!(["inner"]));

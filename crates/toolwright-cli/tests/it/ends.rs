@@ -56,12 +56,7 @@ fn a_refused_run_is_told_in_three_forms() {
 fn a_reader_that_goes_away_ends_it_quietly() {
     let world = World::with("pipe", "notes.yaml");
     world.write("big.txt", &"a line of text\n".repeat(40_000));
-    let mut child = world
-        .command(&["run", "read_note", "name=big.txt"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = world.command(&["run", "read_note", "name=big.txt"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 10];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     drop(child.stdout.take());
@@ -74,11 +69,7 @@ fn a_slow_reader_gets_everything() {
     let world = World::with("slow_pipe", "notes.yaml");
     let text = "a line of text\n".repeat(40_000);
     world.write("big.txt", &text);
-    let mut child = world
-        .command(&["run", "read_note", "name=big.txt"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = world.command(&["run", "read_note", "name=big.txt"]).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let mut all = String::new();
     child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
@@ -88,9 +79,7 @@ fn a_slow_reader_gets_everything() {
 
 #[cfg(unix)]
 fn signal(child: &std::process::Child, name: &str) {
-    let status = std::process::Command::new("kill")
-        .args([&format!("-{name}"), &child.id().to_string()])
-        .status();
+    let status = std::process::Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(status.unwrap().success());
 }
 
@@ -108,12 +97,8 @@ fn wait_for(what: impl Fn() -> bool) {
 fn an_interrupt_cancels_the_run() {
     for name in ["INT", "TERM"] {
         let world = World::with(&format!("interrupt_{name}"), "notes.yaml");
-        let child = world
-            .command(&["run", "waiting", "--allow", "slow_write"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child =
+            world.command(&["run", "waiting", "--allow", "slow_write"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_for(|| world.has("begun.txt"));
         let start = Instant::now();
         signal(&child, name);
@@ -132,12 +117,7 @@ fn a_second_interrupt_leaves_at_once() {
     let world = World::with("interrupt_twice", "notes.yaml");
     let text = world.read("toolwright.yaml").replace("sleep 30", "trap '' TERM; sleep 30");
     world.write("toolwright.yaml", &text);
-    let child = world
-        .command(&["run", "waiting", "--allow", "slow_write"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = world.command(&["run", "waiting", "--allow", "slow_write"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(|| world.has("begun.txt"));
     signal(&child, "INT");
     std::thread::sleep(Duration::from_millis(300));

@@ -47,10 +47,7 @@ fn every_form_expands_in_every_field_once() {
 #[test]
 fn command_lines_expand_and_what_comes_out_is_text() {
     let mut world = World::new("expansion_argv");
-    world.write(
-        "toolwright.yaml",
-        "sources: {s: {tools: {show: {argv: [printf, '%s|%s', '${TRICK}', '{x}'], effect: read}}}}\n",
-    );
+    world.write("toolwright.yaml", "sources: {s: {tools: {show: {argv: [printf, '%s|%s', '${TRICK}', '{x}'], effect: read}}}}\n");
     world.set("TRICK", "{x} ${HOME}");
     let done = world.run("run show x=y");
     assert_eq!((done.code, done.out.as_str()), (0, "{x} ${HOME}|y\n"), "{}", done.err);

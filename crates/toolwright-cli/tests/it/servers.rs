@@ -49,8 +49,7 @@ fn a_dead_server_takes_down_only_its_own() {
 #[test]
 fn hints_count_where_the_file_trusts_them_and_the_hosts_word_wins() {
     let world = world("hints");
-    let list: serde_json::Value =
-        serde_json::from_str(&world.run("list --all --format json").out).unwrap();
+    let list: serde_json::Value = serde_json::from_str(&world.run("list --all --format json").out).unwrap();
     let tool = |id: &str| {
         let tools = list["tools"].as_array().unwrap();
         tools.iter().find(|tool| tool["id"] == id).unwrap().clone()

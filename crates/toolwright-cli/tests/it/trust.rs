@@ -91,10 +91,7 @@ fn the_user_and_the_command_line_grant_directly() {
 #[test]
 fn the_users_own_file_needs_no_project() {
     let world = World::new("user_only");
-    world.write(
-        "home/.config/toolwright/config.yaml",
-        "sources: {s: {tools: {hello: {argv: [echo, hello], effect: read}}}}\n",
-    );
+    world.write("home/.config/toolwright/config.yaml", "sources: {s: {tools: {hello: {argv: [echo, hello], effect: read}}}}\n");
     assert_eq!(world.run("run hello").out, "hello\n");
 }
 

@@ -82,13 +82,7 @@ impl World {
     }
 
     pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: &[S], input: &str) -> Done {
-        let mut child = self
-            .command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         done(child.wait_with_output().unwrap())
     }
