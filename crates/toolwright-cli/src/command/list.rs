@@ -34,7 +34,7 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
         Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
         Format::Human => human(app.output, &host, &shown),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 

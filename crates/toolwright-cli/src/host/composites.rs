@@ -14,6 +14,9 @@ use crate::wire;
 /// Codes of rules that refuse; everything else is a mistake.
 const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 
+/// What stands between a step and the reason why its tool cannot be called.
+const CANNOT: &str = ", which cannot be called: ";
+
 /// What became of a composite before the core was asked.
 type Verdict = Option<State>;
 
@@ -116,9 +119,11 @@ impl Build<'_> {
         }
         if let Some(view) = self.view(&step.tool) {
             let inner = view.state.why()?;
+            // Through many composites the first cause is what counts, not the way to it.
+            let cause = inner.message.rsplit(CANNOT).next().unwrap_or_default();
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!("step `{}` uses `{}`, which cannot be called: {}", step.step, step.tool, inner.message),
+                message: format!("step `{}` uses `{}`{CANNOT}{cause}", step.step, step.tool),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -157,8 +162,7 @@ impl Build<'_> {
         let form = self.issues(entry, issues);
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
-            let taken = self.scratch().register(composite).map(|_| ()).err();
-            let more = taken.map(|error| after_a_bad_form(error, named, form.is_some()));
+            let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
             let found = self.issues(entry, more.unwrap_or_default());
             return form.or(found).unwrap_or(State::Ready);
         }
@@ -180,15 +184,18 @@ impl Build<'_> {
         }
     }
 
-    /// A registry with the same tools, for a look at a composite that is not taken in.
-    fn scratch(&self) -> Registry {
-        let policy = Policy::new().side_effecting_tools(self.grants.listed());
-        let mut scratch = Registry::with_policy(policy);
-        for tool in &self.tools {
+    /// What the core says about a composite that is not taken in.
+    fn look(&mut self, composite: Composite) -> Option<RegisterError> {
+        let policy = || Policy::new().side_effecting_tools(self.grants.listed());
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
+        for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());
         }
-        scratch
+        let error = scratch.register(composite).map(|_| ()).err();
+        // One that it took in must not be there for the next.
+        self.scratch = error.is_some().then_some((self.tools.len(), scratch));
+        error
     }
 
     /// Keeps what the core found, with places; the state that follows, worst first.

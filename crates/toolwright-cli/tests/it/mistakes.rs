@@ -123,3 +123,35 @@ fn damaged_files_are_told_and_never_break_the_command() {
         assert!(!done.err.contains("panicked"), "round {round}: {done:?}");
     }
 }
+
+/// C48 of the field failures: one message for each bad reference, and nothing runs.
+#[test]
+fn every_malformed_reference_is_told_before_anything_runs() {
+    let world = World::new("malformed");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a: {argv: [sh, -c, "echo ran > ran.txt"], effect: read}
+      b: {argv: [echo, "{p?}", "{q?}", "{r?}", "{s?}", "{t?}"], effect: read}
+composites:
+  c:
+    mode: compose
+    steps:
+      - {name: s1, tool: a, inputMapping: {}}
+      - name: s2
+        tool: b
+        inputMapping: {p: "$steps[0", q: "$input..q", r: "$prev.", s: "$steps[one].x", t: "$prev.items[]"}
+"#,
+    );
+    let done = world.run("run c --format plain --input {\"q\":1}");
+    assert_eq!((done.code, done.out.as_str()), (20, ""));
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert_eq!(lines.len(), 5, "{}", done.err);
+    for text in ["$steps[0", "$input..q", "$prev.", "$steps[one].x", "$prev.items[]"] {
+        let line = lines.iter().find(|line| line.contains(&format!("`{text}`")));
+        assert!(line.unwrap().starts_with("toolwright.yaml:13:"), "{text}: {}", done.err);
+    }
+    assert!(!world.has("ran.txt"));
+}

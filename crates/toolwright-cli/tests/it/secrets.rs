@@ -103,3 +103,22 @@ fn a_syntax_error_next_to_a_secret_hides_it() {
         unseen(text, &done);
     }
 }
+
+/// A secret may be any word; documents stay documents.
+#[test]
+fn masking_never_breaks_a_document() {
+    let world = World::new("masking");
+    world.write(
+        "toolwright.yaml",
+        "sources: {s: {env: {A: 'true', B: read, C: false}, tools: {t: {description: I read it, argv: [cat, '{x}'], effect: read}}}}\n",
+    );
+    for line in ["list", "describe t", "check"] {
+        let done = world.run(&format!("{line} --format json"));
+        let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+        assert!(document.is_object(), "{line}");
+    }
+    let failed = world.run("run t x=missing --format json");
+    let document: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!(document["success"], false);
+    assert!(world.run("list").out.contains("I [secret] it"));
+}
