@@ -8,6 +8,7 @@ use crate::command;
 use crate::config::{Config, Layer, load};
 use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
+use crate::failure;
 use crate::grant::{Grants, canonical};
 use crate::output::Output;
 use crate::paths;
@@ -114,11 +115,18 @@ impl App {
         }
     }
 
+    /// Tells that a rule refused the call before anything ran.
+    pub(crate) fn refuse(&self, mut findings: Vec<Finding>) -> Exit {
+        diagnostic::sort(&mut findings);
+        failure::refused(self.output, &findings);
+        Exit::Refused
+    }
+
     /// Tells what is wrong, in the form that was asked for, and how the command ends.
     pub(crate) fn fail(&self, mut findings: Vec<Finding>, exit: Exit) -> Exit {
         diagnostic::sort(&mut findings);
         match self.output.format {
-            Format::Json => self.output.error(&format!("{:#}\n", failure(&findings))),
+            Format::Json => self.output.error(&format!("{:#}\n", as_result(&findings))),
             Format::Human | Format::Plain => self.output.error(&self.output.findings(&findings)),
         }
         exit
@@ -126,7 +134,7 @@ impl App {
 }
 
 /// Findings in the form of a call's result, so that a script reads one form.
-fn failure(findings: &[Finding]) -> serde_json::Value {
+fn as_result(findings: &[Finding]) -> serde_json::Value {
     let first = findings.first();
     serde_json::json!({
         "success": false,
@@ -134,7 +142,7 @@ fn failure(findings: &[Finding]) -> serde_json::Value {
         "help": first.and_then(|finding| finding.help.clone()),
         "details": {
             "code": first.map_or_else(String::new, |finding| finding.code.clone()),
-            "findings": diagnostic::to_json(findings)["findings"],
+            "findings": diagnostic::list_json(findings),
         },
         "effects": [],
     })

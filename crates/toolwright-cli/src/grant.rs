@@ -68,16 +68,16 @@ impl Grants {
 
     /// What the user can do so that composites may use `tool`.
     pub(crate) fn help(&self, tool: &str) -> String {
-        let tool_word = shell_word(tool);
-        let allow = format!("allow it for one run with `--allow {tool_word}`");
+        let allow = format!("allow it for one run with `--allow {}`", shell_word(tool));
         let Some(file) = &self.file else {
             return allow;
         };
+        // The command stands on a line of its own, so that it can be copied whole.
         let trust = format!("`toolwright trust {}`", shell_word(file));
         if self.waits(tool) {
-            return format!("`{file}` lists it: accept that list with {trust}, or {allow}");
+            return format!("`{file}` lists it; accept that list with\n{trust}\nor {allow}");
         }
-        format!("{allow}; or list it under `policy.sideEffectingTools` in `{file}` and accept that with {trust}")
+        format!("{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}")
     }
 
     /// A note that the project's list does not count yet.
@@ -92,13 +92,13 @@ impl Grants {
         let file = shell_word(project.source.name());
         let finding = Finding::warning(code::NOT_TRUSTED, what)
             .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
-            .help(format!("look at it and accept it with `toolwright trust {file}`"));
+            .help(format!("look at it and accept it with\n`toolwright trust {file}`"));
         Some(finding)
     }
 }
 
 fn names(file: &LoadedFile) -> Vec<String> {
-    let policy = file.policy.iter();
+    let policy = file.policy.iter().filter(|policy| !policy.broken);
     policy.flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone())).collect()
 }
 

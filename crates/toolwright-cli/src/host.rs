@@ -10,7 +10,7 @@ mod order;
 mod upstreams;
 mod views;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use toolwright::{Catalog, Policy, Registry, ToolDef};
 use toolwright_mcp::upstream::Upstream;
@@ -57,11 +57,15 @@ struct Build<'c> {
     registry: Registry,
     /// What the registry has taken in, in order.
     tools: Vec<ToolDef>,
-    /// Where each id was first given.
-    places: HashMap<String, Place>,
+    /// Who has which id, in order.
+    claims: BTreeMap<String, Vec<(Place, Owner)>>,
+    /// Tools of sources that wait for registration, with the position of their view.
+    leaves: Vec<(ToolDef, Owner, usize)>,
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
+    /// A registry for a look at composites that are not taken in, and how many tools it has seen.
+    scratch: Option<(usize, Registry)>,
     /// Sources whose tools are not known, with what their ids begin with.
     unknown: Vec<UnknownSource>,
 }
@@ -87,10 +91,12 @@ impl Host {
             grants,
             registry: Registry::with_policy(policy),
             tools: Vec::new(),
-            places: HashMap::new(),
+            claims: BTreeMap::new(),
+            leaves: Vec::new(),
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
+            scratch: None,
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
@@ -100,6 +106,9 @@ impl Host {
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;
+        build.claim_composites();
+        build.duplicates();
+        build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
         build.composites(needed.as_ref());
@@ -114,6 +123,13 @@ impl Host {
     /// The tool of that id.
     pub(crate) fn find(&self, id: &str) -> Option<&ToolView> {
         self.tools.iter().find(|tool| tool.id == id)
+    }
+
+    /// Why a source that the tool would come from is not there.
+    pub(crate) fn missing_source(&self) -> Option<&Why> {
+        let needed = self.needed.as_ref()?;
+        let sources = self.sources.iter().filter(|source| needed.has_source(&source.name));
+        sources.filter_map(|source| source.why.as_ref()).next()
     }
 
     /// Findings that stand in the way of what was asked for.
@@ -137,7 +153,9 @@ impl Build<'_> {
         secrets.extend(&self.config.secrets);
         let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
         crate::diagnostic::sort(&mut findings);
-        Host { catalog: self.registry.seal(), tools: self.views, sources: self.sources, findings, secrets, needed, upstreams }
+        let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
+        let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();
+        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.
@@ -172,3 +190,6 @@ fn why(finding: &Finding) -> Why {
 fn broken(why: Why) -> State {
     State::Broken(why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,11 @@ pub(crate) fn explain(output: Output, wanted: Option<&str>) -> Exit {
     }
 }
 
+/// Whether there is a page for a code; a tool may have codes of its own.
+pub(crate) fn is_known(code: &str) -> bool {
+    all().any(|(known, _)| known == code)
+}
+
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let core = codes::CODES.iter().map(|page| (page.code, page.title));
     core.chain(code::PAGES.iter().map(|(code, title, _)| (*code, *title)))
@@ -48,7 +53,10 @@ fn list(output: Output) -> String {
             let width = all().map(|(code, _)| code.len()).max().unwrap_or_default();
             let mut out = String::new();
             for (code, title) in all() {
-                out.push_str(&format!("{}  {title}\n", output.out.bold(&pad(code, width))));
+                let indent = " ".repeat(width + 2);
+                let title = wrap(title, output.width(), &indent);
+                let code = output.out.bold(&pad(code, width));
+                out.push_str(&format!("{code}  {}\n", title.trim_start()));
             }
             out.push_str("\nexit codes\n");
             for (exit, title) in Exit::TABLE {
@@ -67,11 +75,10 @@ fn page(output: Output, wanted: &str) -> Option<String> {
         (None, None) => return None,
     };
     if output.format == Format::Json {
-        let mut document = serde_json::json!({"code": wanted, "title": title});
-        for (name, text) in parts {
-            document[name] = text.into();
-        }
-        return Some(format!("{document:#}\n"));
+        let head = [("code", wanted), ("title", title)];
+        let members = head.into_iter().chain(parts);
+        let document: serde_json::Map<String, serde_json::Value> = members.map(|(name, text)| (name.to_owned(), text.into())).collect();
+        return Some(format!("{:#}\n", serde_json::Value::from(document)));
     }
     let width = output.width();
     let mut out = format!("{}: {title}\n", output.out.bold(wanted));

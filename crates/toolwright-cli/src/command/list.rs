@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::until_first;
 use crate::output::Output;
-use crate::style::{cut, one_line, pad, wrap};
+use crate::style::{cut, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
 /// Lists the tools; `all` also shows hidden ones.
@@ -34,7 +34,7 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
         Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
         Format::Human => human(app.output, &host, &shown),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 
@@ -45,7 +45,7 @@ fn json(host: &Host, shown: &[&ToolView]) -> String {
             "name": source.name,
             "kind": source.kind,
             "available": why.is_none(),
-            "why": why.map(|why| serde_json::json!({"code": why.code, "message": why.message, "help": why.help})),
+            "why": why.map(Why::to_json),
             "skipped": source.skipped.iter()
                 .map(|(name, reason)| serde_json::json!({"name": name, "reason": reason}))
                 .collect::<Vec<_>>(),
@@ -141,7 +141,7 @@ fn reason(out: &mut String, output: Output, why: &Why) {
     let text = format!("{}: {}", why.code, one_line(&why.message));
     let _ = writeln!(out, "{}", wrap(&text, output.width(), "      "));
     if let Some(help) = &why.help {
-        let _ = writeln!(out, "{}", wrap(&one_line(help), output.width(), "      "));
+        let _ = writeln!(out, "{}", wrap(&printable(help), output.width(), "      "));
     }
 }
 

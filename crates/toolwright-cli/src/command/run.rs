@@ -7,7 +7,6 @@ use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestam
 
 use crate::app::App;
 use crate::args::{Format, RunArgs};
-use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
 use crate::failure;
@@ -103,7 +102,13 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
         if !in_the_way.is_empty() {
             return Err(app.fail(in_the_way, Exit::ToolFailed));
         }
-        return Err(app.fail(vec![unknown(host, id)], Exit::Usage));
+        return Err(match host.missing_source() {
+            Some(why) => {
+                let finding = Finding::error(why.code.as_str(), why.message.as_str());
+                app.fail(vec![finding.maybe_help(why.help.clone())], Exit::ToolFailed)
+            }
+            None => app.fail(vec![unknown(host, id)], Exit::Usage),
+        });
     };
     let (why, exit) = match &tool.state {
         State::Ready => return Ok(tool),
@@ -119,14 +124,17 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
             vec![finding]
         }
     };
-    Err(app.fail(findings, exit))
+    Err(match exit {
+        Exit::Refused => app.refuse(findings),
+        exit => app.fail(findings, exit),
+    })
 }
 
 /// There is no such tool.
 pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     let ids = host.tools.iter().map(|tool| tool.id.as_str());
     let help = did_you_mean(id, ids).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
-    Finding::error(code::UNKNOWN_TOOL, format!("no tool has the id `{id}`")).help(help)
+    Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
 /// The result as it goes to standard output.

@@ -49,7 +49,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<CompositeEn
     let before = reader.findings.len();
     let id = reader.id(&entry.key, &entry.key_span);
     let composite = reader.members(&entry.value, &COMPOSITE).map(|members| composite(reader, entry, id.as_deref(), members));
-    let broken = !reader.findings.get(before..).is_none_or(<[_]>::is_empty);
+    let broken = reader.findings.len() > before;
     reader.owner = Owner::File;
     composite.map(|composite| CompositeEntry { broken, ..composite })
 }

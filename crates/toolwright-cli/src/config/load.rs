@@ -65,6 +65,7 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     let base = absolute.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
+    let mut hidden = super::hidden::spans(source.text(), root.as_ref());
     let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, policy: None };
     for problem in problems {
         reader.findings.push(finding(problem, source, root.as_ref()));
@@ -72,6 +73,8 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
         members(&mut reader, config, &mut file, &root, &base);
     }
+    hidden.extend(super::hidden::by_value(source.text(), &reader.secrets));
+    source.hide(&hidden);
     config.findings.append(&mut reader.findings);
     config.secrets.extend(&reader.secrets);
     config.files.push(file);

@@ -241,11 +241,7 @@ pub(crate) const EXAMPLE: Shape = Shape {
     what: "an example",
     def: "example",
     required: &["input"],
-    members: &[
-        member("title", TEXT, "what it shows"),
-        member("input", ANYTHING, "the input"),
-        member("output", ANYTHING, "the output it gives"),
-    ],
+    members: &[member("input", ANYTHING, "the input"), member("output", ANYTHING, "the output it gives")],
 };
 
 /// An effect of the host's own class.

@@ -98,12 +98,13 @@ impl Diagnostic for Picture<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let mut labels = self.shown().map(labelled).peekable();
+        let shown = self.shown().enumerate();
+        let mut labels = shown.map(|(at, label)| labelled(label, at == 0)).peekable();
         labels.peek().is_some().then(|| Box::new(labels) as _)
     }
 }
 
-fn labelled(label: &Label) -> LabeledSpan {
+fn labelled(label: &Label, main: bool) -> LabeledSpan {
     let source = label.source.text();
     let start = char_boundary(source, label.span.start);
     let end = char_boundary(source, label.span.end).max(start);
@@ -116,7 +117,10 @@ fn labelled(label: &Label) -> LabeledSpan {
         length => length,
     };
     let text = (!label.text.is_empty()).then(|| label.text.clone());
-    LabeledSpan::new(text, start, length)
+    match main {
+        true => LabeledSpan::new_primary_with_span(text, (start, length)),
+        false => LabeledSpan::new(text, start, length),
+    }
 }
 
 /// The nearest place at or before `at` where a character begins.
@@ -132,7 +136,7 @@ impl SourceCode for SourceText {
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, miette::MietteError> {
-        let inner = self.text().read_span(span, before, after)?;
+        let inner = self.shown().read_span(span, before, after)?;
         Ok(Box::new(MietteSpanContents::new_named(
             self.name().to_owned(),
             inner.data(),

@@ -1,7 +1,5 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use std::collections::HashSet;
-
 use toolwright::{Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue, StepSpec, Value};
 
 use super::needs::Needs;
@@ -9,30 +7,33 @@ use super::order::{Order, sort};
 use super::{Build, broken, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
-use crate::diagnostic::{Finding, Owner, did_you_mean};
+use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
 use crate::view::{State, ToolView, Why};
 use crate::wire;
 
 /// Codes of rules that refuse; everything else is a mistake.
 const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 
+/// What stands between a step and the reason why its tool cannot be called.
+const CANNOT: &str = ", which cannot be called: ";
+
 /// What became of a composite before the core was asked.
 type Verdict = Option<State>;
 
 impl Build<'_> {
+    /// Every composite has its id, whether it is needed or not.
+    pub(super) fn claim_composites(&mut self) {
+        for entry in &self.config.composites {
+            self.claim(&entry.id, &entry.place, &Owner::Composite(entry.id.clone()));
+        }
+    }
+
     /// Registers every composite, or those that are needed.
     pub(super) fn composites(&mut self, needed: Option<&Needs>) {
         let config = self.config;
-        let mut seen = HashSet::new();
-        let mut wanted: Vec<&CompositeEntry> = Vec::new();
-        for composite in &config.composites {
-            let owner = Owner::Composite(composite.id.clone());
-            let needed = needed.is_none_or(|needed| needed.has_composite(&composite.id));
-            let taken = needed && self.is_taken(&composite.id, &composite.place, &owner);
-            if needed && !taken && seen.insert(composite.id.as_str()) {
-                wanted.push(composite);
-            }
-        }
+        let needed = |id: &str| needed.is_none_or(|needed| needed.has_composite(id));
+        let entries = config.composites.iter();
+        let wanted: Vec<&CompositeEntry> = entries.filter(|entry| needed(&entry.id)).collect();
         let Order { sorted, circles } = sort(&wanted);
         let mut built: Vec<(usize, ToolView)> = Vec::new();
         for circle in &circles {
@@ -79,9 +80,10 @@ impl Build<'_> {
     fn composite(&mut self, entry: &CompositeEntry) -> ToolView {
         let mut view = views::composite(entry, &self.views);
         let before = self.steps(entry);
+        let twice = self.duplicate(&entry.id);
         let own = match entry.broken {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
-            false => None,
+            false => twice,
         };
         let state = self.register(entry, &mut view, before.is_some() || own.is_some());
         view.state = match (own, state, before) {
@@ -117,9 +119,11 @@ impl Build<'_> {
         }
         if let Some(view) = self.view(&step.tool) {
             let inner = view.state.why()?;
+            // Through many composites the first cause is what counts, not the way to it.
+            let cause = inner.message.rsplit(CANNOT).next().unwrap_or_default();
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!("step `{}` uses `{}`, which cannot be called: {}", step.step, step.tool, inner.message),
+                message: format!("step `{}` uses `{}`{CANNOT}{cause}", step.step, step.tool),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -158,8 +162,7 @@ impl Build<'_> {
         let form = self.issues(entry, issues);
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
-            let taken = self.scratch().register(composite).map(|_| ()).err();
-            let more = taken.map(|error| after_a_bad_form(error, named, form.is_some()));
+            let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
             let found = self.issues(entry, more.unwrap_or_default());
             return form.or(found).unwrap_or(State::Ready);
         }
@@ -181,15 +184,18 @@ impl Build<'_> {
         }
     }
 
-    /// A registry with the same tools, for a look at a composite that is not taken in.
-    fn scratch(&self) -> Registry {
-        let policy = Policy::new().side_effecting_tools(self.grants.listed());
-        let mut scratch = Registry::with_policy(policy);
-        for tool in &self.tools {
+    /// What the core says about a composite that is not taken in.
+    fn look(&mut self, composite: Composite) -> Option<RegisterError> {
+        let policy = || Policy::new().side_effecting_tools(self.grants.listed());
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
+        for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());
         }
-        scratch
+        let error = scratch.register(composite).map(|_| ()).err();
+        // One that it took in must not be there for the next.
+        self.scratch = error.is_some().then_some((self.tools.len(), scratch));
+        error
     }
 
     /// Keeps what the core found, with places; the state that follows, worst first.
@@ -228,10 +234,11 @@ impl Build<'_> {
         };
         let finding = finding.at(&place.source, place.span, "").maybe_help(issue.help.clone()).owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
+        let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {
             ("step_not_chainable", Some(tool)) => {
                 let message = format!("`{tool}` has side effects and nobody allowed composites to use it");
-                Finding { message, ..finding }.help(self.grants.help(tool))
+                Finding { message, step, ..finding }.help(self.grants.help(tool))
             }
             ("side_effects_undeclared", Some(tool)) => {
                 let message = format!("nothing says whether `{tool}` has side effects");
@@ -239,11 +246,23 @@ impl Build<'_> {
                     "say it where the tool is defined, or with `tools: {{{tool}: {{effect: read}}}}` (or `write`); \
                      listing the tool is not enough"
                 );
-                Finding { message, ..finding }.help(help)
+                Finding { message, step, ..finding }.help(help)
             }
             _ => with_the_other_place(finding, entry, issue),
         }
     }
+}
+
+/// The step that a pointer like `/steps/1/tool` leads into.
+fn step_place(entry: &CompositeEntry, pointer: &str, tool: &str) -> Option<StepPlace> {
+    let index = pointer.strip_prefix("/steps/")?.split('/').next()?;
+    let name = entry.spec.pointer(&format!("/steps/{index}/name"));
+    Some(StepPlace {
+        composite: entry.id.clone(),
+        step: name.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        index: index.parse().ok()?,
+        tool: tool.to_owned(),
+    })
 }
 
 /// Of two steps of one name both places are shown.
