@@ -6,6 +6,7 @@
 //! only checked. A `json output` or `text output` block is what must be printed on stdout, a `text error` block what must
 //! be said on stderr, and `exit=N` behind either the exit code when it is not 0.
 //! `UPDATE=1 cargo test -p toolwright-cli --test markdown` writes them anew.
+#![expect(clippy::unwrap_used, reason = "a test says by failing that something is not as it should be")]
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -68,8 +69,8 @@ fn run_case(folder: &Path, file: &str, case: &mut String) -> Vec<String> {
     for (fence, stream) in expectations {
         let Some(found) = block(case, fence) else { continue };
         compared = true;
-        let codes = found.words.iter().filter_map(|word| word.strip_prefix("exit=")?.parse().ok());
-        exit = codes.last().unwrap_or(exit);
+        let code = found.words.iter().find_map(|word| word.strip_prefix("exit=")?.parse().ok());
+        exit = code.unwrap_or(exit);
         let got = printed(stream);
         if case[found.body.clone()] != got {
             wrong.push(format!("`{fence}` is\n{got}"));
