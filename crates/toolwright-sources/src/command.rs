@@ -20,7 +20,28 @@
 //!
 //! The program is searched in `PATH` (relative entries are skipped), runs in a process group of its own with a small
 //! environment, and nothing of the group outlives the call: not after success, a time-out, a cancellation, too much output, or
-//! when the call is dropped. A program that is to stay must leave the group itself (`setsid`).
+//! when the call is dropped. A program that is to stay must leave the group itself (`setsid`) and end its own parent.
+//! A host that wants the same when it is killed itself installs a [`guard`].
+//!
+//! ```
+//! use toolwright::{Effect, Invocation, Registry, json};
+//! use toolwright_sources::command::{ArgTemplate, CommandTool, Stdout};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let argv = ["printf", "%s\\n", "{words*}"].map(ArgTemplate::parse).into_iter().collect::<Result<_, _>>()?;
+//! let mut command = CommandTool::new("say", "Prints each word on a line of its own", argv);
+//! command.effect = Some(Effect::read());
+//! command.stdout = Stdout::Lines;
+//!
+//! let catalog = Registry::new().with(command.into_tool()?)?.seal();
+//! let result = catalog.invoke(Invocation::new("say", json!({ "words": ["; ls", "$HOME"] }))).await?;
+//! assert_eq!(result.output, Some(json!(["; ls", "$HOME"])));
+//!
+//! let refused = catalog.invoke(Invocation::new("say", json!({ "words": ["--version"] }))).await;
+//! assert_eq!(refused.unwrap_err().code(), "invalid_args");
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::fmt;
 use std::path::PathBuf;
@@ -46,6 +67,7 @@ mod template;
 pub use error::{CommandError, CommandIssue, CommandIssueKind, Place};
 pub use lookup::Environment;
 pub use output::Stdout;
+pub use process::guard;
 pub use template::{ArgTemplate, Placeholder, TemplateError, TemplateErrorKind};
 
 use failure::{Remains, Report};
@@ -166,15 +188,13 @@ impl CommandTool {
             end_of_options: self.end_of_options,
             env: &self.env,
         };
-        let (plan, input_schema) =
-            plan::plan(&declared).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
+        let (plan, input_schema) = plan::plan(&declared).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
         let mut origin = self.origin;
         origin.kind = "command".into();
         if self.effect.is_some() && origin.effect_from.is_empty() {
             origin.effect_from = "declared".into();
         }
-        let mut builder =
-            toolwright::tool(self.id, self.description).input_schema(input_schema).origin(origin);
+        let mut builder = toolwright::tool(self.id, self.description).input_schema(input_schema).origin(origin);
         if let Some(title) = self.title {
             builder = builder.title(title);
         }
@@ -225,6 +245,9 @@ impl Runner {
     async fn run(&self, input: Value, call: Call) -> Result<Answer, ToolError> {
         let launch = self.launch(&input)?;
         drop(input);
+        if call.cancel().is_cancelled() {
+            return Err(self.report().cancelled());
+        }
         let mut stderr = Tail::new(self.stderr_bytes_kept, &self.secrets);
         let finished = process::run(launch, self.bounds, &mut stderr, call.cancel().cancelled())
             .await

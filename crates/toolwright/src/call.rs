@@ -49,8 +49,13 @@ fn tell_repairs(call: &Call, prepared: &Prepared) {
 }
 
 /// The stages from the gate to the finished record.
-pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate: Option<&Gate<'_>>) -> Result<Answer, CallError> {
-    let run = call.run.clone();
+pub(crate) async fn perform(
+    run: &Run,
+    call: Call,
+    tool: &ToolDef,
+    prepared: Prepared,
+    gate: Option<&Gate<'_>>,
+) -> Result<Answer, CallError> {
     let Prepared { arguments, repairs } = prepared;
     if let Some(gate) = gate
         && gate.has_checks()
@@ -61,9 +66,10 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
     if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
         return Err(Fault::Aborted.into());
     }
+    tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
     let side_effects = tool.has_side_effects() != Some(false);
     let Some(journal) = &run.journal else {
-        return execute(call, tool, arguments, side_effects).await;
+        return execute(run, call, tool, arguments, side_effects).await;
     };
     let key = StepKey { node: call.node.clone(), step: call.step };
     let begin = Begin {
@@ -76,7 +82,7 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
     let failed = |phase, state| move |error| CallError::from(Fault::Journal { phase, error, state });
     journal.begin(begin).get().await.map_err(failed("begin", EffectState::NotStarted))?;
     let open = Open { journal, key: Some(key) };
-    let outcome = execute(call, tool, arguments, side_effects).await;
+    let outcome = execute(run, call, tool, arguments, side_effects).await;
     let key = open.close();
     let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
     if let Some(key) = key {
@@ -126,14 +132,13 @@ impl Drop for Open<'_> {
     }
 }
 
-async fn execute(call: Call, tool: &ToolDef, arguments: Value, side_effects: bool) -> Result<Answer, CallError> {
-    let run = call.run.clone();
+async fn execute(run: &Run, call: Call, tool: &ToolDef, arguments: Value, side_effects: bool) -> Result<Answer, CallError> {
     let handler = match &tool.0.body {
         Body::Handler(handler) => handler,
         // A composite's steps are calls of their own; what they gave was checked there.
         Body::Composite(body) => return Box::pin(composite::run::run(call, body, arguments)).await,
     };
-    let ended = Execution::start(handler, arguments, call, &run, side_effects).await;
+    let ended = Execution::start(handler, arguments, call, run, side_effects).await;
     let answer = match ended {
         Ended::Answered(Ok(answer)) => answer,
         Ended::Answered(Err(error)) => return Err(failure(error, side_effects)),
@@ -144,7 +149,7 @@ async fn execute(call: Call, tool: &ToolDef, arguments: Value, side_effects: boo
         Ended::Cancelled(state) => return Err(Fault::Cancelled { state }.into()),
     };
     let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
-    check_output(tool, &answer, &run, state)?;
+    check_output(tool, &answer, run, state)?;
     Ok(answer)
 }
 

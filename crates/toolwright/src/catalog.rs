@@ -291,7 +291,7 @@ async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, Ca
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    let answer = call::perform(call, tool, prepared, None).await?;
+    let answer = call::perform(&run, call, tool, prepared, None).await?;
     Ok(result_of(answer, tool, effect_of_leaf, repairs))
 }
 

@@ -37,7 +37,7 @@ pub use array::Array;
 pub use error::{ParseError, ParseErrorKind, ValueError, ValueErrorKind};
 pub use number::Number;
 pub use object::{Members, Object};
-pub use parse::{LoneSurrogates, ParseOptions, Parsed};
+pub use parse::{JsonText, LoneSurrogates, ParseOptions, Parsed};
 pub use schema::{JsonValue, PreparedKey};
 pub use shape::Shape;
 

@@ -55,9 +55,7 @@ impl Report<'_> {
             ])
         });
         let help = issues.first().map_or("", |issue| &issue.help);
-        self.error("invalid_args", &message, help)
-            .details(Value::object([("issues", Value::array(listed))]))
-            .nothing_happened()
+        self.error("invalid_args", &message, help).details(Value::object([("issues", Value::array(listed))])).nothing_happened()
     }
 
     /// There is no such program.
@@ -82,7 +80,9 @@ impl Report<'_> {
         } else {
             (
                 format!("`{program}` is in no folder of `PATH`"),
-                format!("install `{program}`, add its folder to `PATH`, or write its whole path; the host's `PATH` can differ from the one in your shell"),
+                format!(
+                    "install `{program}`, add its folder to `PATH`, or write its whole path; the host's `PATH` can differ from the one in your shell"
+                ),
             )
         };
         let searched = missing.searched.iter().map(|folder| self.text(&folder.to_string_lossy()));
@@ -95,21 +95,28 @@ impl Report<'_> {
     pub(crate) fn not_started(&self, error: &io::Error, cwd: Option<&Path>) -> ToolError {
         let missing_cwd = cwd.filter(|cwd| !cwd.is_dir());
         let (reason, help) = match (missing_cwd, error.kind()) {
-            (Some(cwd), _) => (
-                format!("its working directory `{}` is no folder", cwd.display()),
-                "create the folder, or correct the tool's `cwd`",
-            ),
+            (Some(cwd), _) => {
+                (format!("its working directory `{}` is no folder", cwd.display()), "create the folder, or correct the tool's `cwd`")
+            }
             (None, io::ErrorKind::ArgumentListTooLong) => (
                 "its arguments are longer than the system allows".to_owned(),
                 "hand large values over on stdin: the tool's author can use `stdin`",
             ),
-            (None, io::ErrorKind::PermissionDenied) => {
-                (error.to_string(), "check that the program may be run by this user")
-            }
+            (None, io::ErrorKind::PermissionDenied) => (error.to_string(), "check that the program may be run by this user"),
             (None, _) => (error.to_string(), "run the program by hand to see whether it starts"),
         };
         let message = format!("`{}` was not started: {reason}", self.program);
         self.error("command_not_started", &message, help).nothing_happened()
+    }
+
+    /// The run was cancelled before the program was started.
+    pub(crate) fn cancelled(&self) -> ToolError {
+        self.error(
+            "cancelled",
+            &format!("`{}` was not started: the run was cancelled", self.program),
+            "call it again if its result is still needed",
+        )
+        .nothing_happened()
     }
 
     /// The run was ended by us.

@@ -66,11 +66,8 @@ impl Environment {
 
     /// The variables of the program, given our own.
     pub(crate) fn resolve(&self, ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-        let mut variables: Vec<(OsString, OsString)> = if self.clean {
-            Vec::new()
-        } else {
-            ours.filter(|(name, _)| name.to_str().is_some_and(is_inherited)).collect()
-        };
+        let mut variables: Vec<(OsString, OsString)> =
+            if self.clean { Vec::new() } else { ours.filter(|(name, _)| name.to_str().is_some_and(is_inherited)).collect() };
         for (name, value) in &self.set {
             variables.retain(|(known, _)| !same_name(known, OsStr::new(name)));
             variables.push((name.into(), value.into()));

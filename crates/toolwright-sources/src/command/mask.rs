@@ -19,8 +19,7 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut needles: Vec<Vec<u8>> =
-            values.into_iter().filter(|value| !value.is_empty()).map(String::into_bytes).collect();
+        let mut needles: Vec<Vec<u8>> = values.into_iter().filter(|value| !value.is_empty()).map(String::into_bytes).collect();
         needles.sort();
         needles.dedup();
         Self { needles }

@@ -30,9 +30,7 @@ enum ScriptOption {
 impl ScriptOption {
     fn is(self, word: &str) -> bool {
         match self {
-            Self::Cluster(letter) => {
-                word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
-            }
+            Self::Cluster(letter) => word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter)),
             Self::Words(words) | Self::Rest(words) => words.contains(&word),
         }
     }

@@ -126,10 +126,7 @@ fn json(bytes: &[u8], secrets: &Secrets) -> Result<Read, Unreadable> {
 fn unreadable(bytes: &[u8], error: &ParseError, secrets: &Secrets) -> Unreadable {
     Unreadable {
         message: secrets.mask_text(&format!("the output is no JSON: {error}")),
-        help: secrets.mask_text(&format!(
-            "{}; if the program prints something else beside JSON, declare `stdout: text`",
-            error.help()
-        )),
+        help: secrets.mask_text(&format!("{}; if the program prints something else beside JSON, declare `stdout: text`", error.help())),
         place: Some((error.line, error.column)),
         excerpt: Some(excerpt(bytes, error.offset, secrets)),
     }

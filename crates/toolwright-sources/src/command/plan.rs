@@ -80,8 +80,7 @@ fn program(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) -> Option<Strin
         None => issues.push(CommandIssue {
             kind: CommandIssueKind::ProgramFromArgument,
             message: "the program comes from an argument".to_owned(),
-            help: "a caller could run anything: the first element of argv is fixed text; write one tool for each program"
-                .to_owned(),
+            help: "a caller could run anything: the first element of argv is fixed text; write one tool for each program".to_owned(),
             place: Place::Element { index: 0, span: first.placeholders().next().map(Placeholder::span) },
         }),
     }
@@ -133,10 +132,7 @@ fn literals(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) {
 
 fn used<'d>(declared: &Declared<'d>) -> Vec<Used<'d>> {
     let argv = declared.argv.iter().enumerate().flat_map(|(index, element)| {
-        element.placeholders().map(move |placeholder| Used {
-            placeholder,
-            place: Place::Element { index, span: Some(placeholder.span()) },
-        })
+        element.placeholders().map(move |placeholder| Used { placeholder, place: Place::Element { index, span: Some(placeholder.span()) } })
     });
     let stdin = declared.stdin.into_iter().flat_map(ArgTemplate::placeholders);
     argv.chain(stdin.map(|placeholder| Used { placeholder, place: Place::Stdin { span: placeholder.span() } })).collect()
@@ -179,9 +175,7 @@ fn placeholders(used: &[Used<'_>], signature: &Signature, issues: &mut Vec<Comma
             issues.push(CommandIssue {
                 kind: CommandIssueKind::MayBeAbsent,
                 message: format!("`{{{name}{star}}}` has no value when `{name}` is absent, and the input schema does not require it"),
-                help: format!(
-                    "write `{{{name}{star}?}}` to leave the element out, add `{name}` to `required`, or give it a `default`"
-                ),
+                help: format!("write `{{{name}{star}?}}` to leave the element out, add `{name}` to `required`, or give it a `default`"),
                 place: place.clone(),
             });
         }
@@ -215,7 +209,9 @@ fn unused(used: &[Used<'_>], signature: &Signature, issues: &mut Vec<CommandIssu
         issues.push(CommandIssue {
             kind: CommandIssueKind::UnusedArgument,
             message: format!("the argument `{name}` does nothing"),
-            help: format!("no element of argv and no stdin uses it: write `{{{name}}}` where it belongs, or take it out of the input schema"),
+            help: format!(
+                "no element of argv and no stdin uses it: write `{{{name}}}` where it belongs, or take it out of the input schema"
+            ),
             place: Place::Input { pointer: argument.pointer.clone() },
         });
     }

@@ -18,6 +18,7 @@ use super::tail::Tail;
 
 #[cfg(target_os = "linux")]
 mod descendants;
+pub mod guard;
 #[cfg(not(unix))]
 mod single;
 #[cfg(unix)]
@@ -82,12 +83,7 @@ pub(crate) struct Finished {
 ///
 /// # Errors
 /// The program could not be started: nothing ran.
-pub(crate) async fn run(
-    launch: Launch,
-    bounds: Bounds,
-    stderr: &mut Tail,
-    cancelled: impl Future<Output = ()>,
-) -> io::Result<Finished> {
+pub(crate) async fn run(launch: Launch, bounds: Bounds, stderr: &mut Tail, cancelled: impl Future<Output = ()>) -> io::Result<Finished> {
     let deadline = Instant::now().checked_add(bounds.timeout);
     let (mut group, pipes) = Group::spawn(&launch)?;
     let mut stdout = Stdout { bytes: Vec::new(), bytes_max: bounds.stdout_bytes_max };
@@ -128,12 +124,7 @@ async fn watch<F: Future<Output = io::Result<()>>>(
 }
 
 /// Ends what is left of the group; answers whether it held the pipes open.
-async fn wind_down<F: Future<Output = io::Result<()>>>(
-    group: &mut Group,
-    pump: &mut Pump<'_, F>,
-    end: End,
-    grace: Duration,
-) -> bool {
+async fn wind_down<F: Future<Output = io::Result<()>>>(group: &mut Group, pump: &mut Pump<'_, F>, end: End, grace: Duration) -> bool {
     if matches!(end, End::TimedOut | End::Cancelled) {
         group.terminate();
         let patience = sleep(grace);
@@ -221,10 +212,7 @@ async fn pump(pipes: Pipes, stdin: Option<Vec<u8>>, stdout: &mut Stdout, stderr:
     tokio::try_join!(feed, out, err).map(|_| ())
 }
 
-async fn read_all(
-    pipe: Option<impl AsyncRead + Unpin>,
-    mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+async fn read_all(pipe: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {

@@ -53,11 +53,7 @@ pub(crate) fn derived_schema<'t>(placeholders: impl Iterator<Item = &'t Placehol
     }
     let text = || Value::object([("type", Value::from("string"))]);
     let properties = seen.iter().map(|&(name, spread, _)| {
-        let schema = if spread {
-            Value::object([("type", Value::from("array")), ("items", text())])
-        } else {
-            text()
-        };
+        let schema = if spread { Value::object([("type", Value::from("array")), ("items", text())]) } else { text() };
         (name, schema)
     });
     let required = seen.iter().filter(|(_, _, optional)| !optional).map(|&(name, ..)| name);
@@ -113,7 +109,10 @@ fn collect(root: &Value, schema: &Value, at: &str, certain: bool, depth: usize, 
     }
     if certain {
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            signature.entry(name.to_owned()).or_insert_with(|| Argument { pointer: format!("{at}/required"), ..Argument::default() }).required = true;
+            signature
+                .entry(name.to_owned())
+                .or_insert_with(|| Argument { pointer: format!("{at}/required"), ..Argument::default() })
+                .required = true;
         }
     }
     for keyword in COMBINED {
@@ -162,13 +161,9 @@ fn referenced<'s>(root: &'s Value, schema: &'s Value) -> Option<(&'s str, &'s Va
 fn type_names(schema: &Value) -> Vec<String> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name.to_string()],
-        Some(Value::Array(_)) => schema
-            .get("type")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|name| name.as_str().map(str::to_owned))
-            .collect(),
+        Some(Value::Array(_)) => {
+            schema.get("type").and_then(Value::as_array).into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -56,10 +56,7 @@ pub(crate) fn head(bytes: &[u8], kept_max: usize, secrets: &Secrets) -> Shown {
 
 /// A part of `bytes` as text, ending between characters; what stands around it tells where secrets are.
 pub(crate) fn part(bytes: &[u8], keep: Range<usize>, secrets: &Secrets) -> Shown {
-    let end = (keep.end.saturating_sub(3).max(keep.start)..=keep.end)
-        .rev()
-        .find(|&at| is_character_start(bytes, at))
-        .unwrap_or(keep.end);
+    let end = (keep.end.saturating_sub(3).max(keep.start)..=keep.end).rev().find(|&at| is_character_start(bytes, at)).unwrap_or(keep.end);
     let context = bytes.len().min(end + secrets.longest());
     let masked = secrets.mask(bytes.get(..context).unwrap_or_default(), keep.start..end);
     Shown { text: String::from_utf8_lossy(&masked).into_owned(), bytes_cut: (bytes.len() - end) as u64 }

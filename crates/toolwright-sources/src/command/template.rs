@@ -94,8 +94,7 @@ pub enum TemplateErrorKind {
 
 impl TemplateErrorKind {
     /// Every rule, in the order of this enum.
-    pub const ALL: [Self; 6] =
-        [Self::Unclosed, Self::StrayBrace, Self::NoName, Self::BadName, Self::BadMarks, Self::SpreadNotAlone];
+    pub const ALL: [Self; 6] = [Self::Unclosed, Self::StrayBrace, Self::NoName, Self::BadName, Self::BadMarks, Self::SpreadNotAlone];
 
     /// A text that breaks this rule and no other.
     pub fn example(self) -> &'static str {
@@ -323,8 +322,7 @@ fn no_name(inside: &str, span: Range<usize>) -> TemplateError {
     TemplateError {
         kind: TemplateErrorKind::NoName,
         message: format!("`{{{inside}}}` names no argument"),
-        help: "write the name of a property of the input between the braces, as in `{path}`; `{{}}` prints a literal `{}`"
-            .to_owned(),
+        help: "write the name of a property of the input between the braces, as in `{path}`; `{{}}` prints a literal `{}`".to_owned(),
         span,
     }
 }

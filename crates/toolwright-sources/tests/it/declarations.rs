@@ -11,11 +11,7 @@ fn with_input(argv: &[&str], schema: Value) -> CommandTool {
 
 fn texts(names: &[&str]) -> Value {
     let properties = names.iter().map(|name| (*name, json!({ "type": "string" })));
-    Value::object([
-        ("type", json!("object")),
-        ("properties", Value::object(properties)),
-        ("required", Value::array(names.iter().copied())),
-    ])
+    Value::object([("type", json!("object")), ("properties", Value::object(properties)), ("required", Value::array(names.iter().copied()))])
 }
 
 #[track_caller]

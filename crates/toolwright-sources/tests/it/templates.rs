@@ -4,10 +4,8 @@ use toolwright_sources::command::{ArgTemplate, TemplateErrorKind};
 #[test]
 fn placeholders_are_read_with_their_marks_and_places() {
     let template = ArgTemplate::parse("--größe={{{max-count?}}}{b}").unwrap();
-    let read: Vec<_> = template
-        .placeholders()
-        .map(|slot| (slot.name(), slot.is_optional(), slot.is_spread(), &template.as_str()[slot.span()]))
-        .collect();
+    let read: Vec<_> =
+        template.placeholders().map(|slot| (slot.name(), slot.is_optional(), slot.is_spread(), &template.as_str()[slot.span()])).collect();
     assert_eq!(read, [("max-count", true, false, "{max-count?}"), ("b", false, false, "{b}")]);
 
     let spread = ArgTemplate::parse("{files*?}").unwrap();

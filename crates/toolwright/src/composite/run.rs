@@ -132,11 +132,11 @@ impl<'a> Running<'a> {
             (false, false) => Kept::Nothing,
         };
         if call.run.observer.is_none() {
-            return call::perform(call, &tool, prepared, Some(self.gate)).await.map(|answer| (answer, kept));
+            return call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await.map(|answer| (answer, kept));
         }
         self.started(&call, index, name, side_effects);
         let path = call.node.path(step);
-        let outcome = call::perform(call, &tool, prepared, Some(self.gate)).await;
+        let outcome = call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await;
         self.finished(path, index, outcome.as_ref().err());
         outcome.map(|answer| (answer, kept))
     }

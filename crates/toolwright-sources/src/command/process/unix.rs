@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
-use super::Launch;
+use super::{Launch, guard};
 
 /// The ends of the pipes that are ours.
 pub(super) struct Pipes {
@@ -49,6 +49,7 @@ impl Group {
         }
         let leader = command.spawn()?;
         let pid = Pid::from_child(&leader);
+        guard::watch(pid);
         let mut group = Self {
             leader: Some(leader),
             pid,
@@ -116,6 +117,7 @@ impl Group {
     /// Waits for the end of the leader, and takes it out of the process table. Only after `kill`.
     pub(super) async fn reap(&mut self) -> io::Result<ExitStatus> {
         self.exited().await;
+        guard::forget(self.pid);
         match self.leader.take() {
             Some(mut leader) => leader.wait(),
             None => Err(io::ErrorKind::NotFound.into()),
@@ -127,6 +129,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
         if let Some(mut leader) = self.leader.take() {
+            guard::forget(self.pid);
             if matches!(leader.try_wait(), Ok(Some(_))) {
                 return;
             }
