@@ -1,11 +1,15 @@
-//! Runs every case of `docs/*.md` with the real binary, so that the documents cannot lie.
+//! Keeps documents true: runs every case of `docs/*.md` with the real binary, compares quoted files, draws the code map.
 //!
 //! A `yaml tools` block holds the sources that all cases of the page share. A `yaml composite` block is the head of a
 //! `toolwright.yaml`; the shared sources are put behind it. A `json input` block runs the first composite of the file
 //! (words behind `input` are arguments: `dry-run` or `rehearse` in place of `run`, and options); without one the file is
 //! only checked. A `json output` or `text output` block is what must be printed on stdout, a `text error` block what must
 //! be said on stderr, and `exit=N` behind either the exit code when it is not 0.
-//! `UPDATE=1 cargo test -p toolwright-cli --test markdown` writes them anew.
+//!
+//! A block with `file=PATH` behind its language must stand in that file just so. Between `<!-- files: FOLDER -->` and
+//! `<!-- end -->` stands a table of the Rust files of that folder, each with the first sentence of its documentation.
+//!
+//! `UPDATE=1 cargo test -p toolwright-cli --test markdown` writes all expectations and tables anew.
 #![expect(clippy::unwrap_used, reason = "a test says by failing that something is not as it should be")]
 
 use std::ops::Range;
@@ -14,19 +18,113 @@ use std::process::{Command, Output, Stdio};
 
 const PAGES: [&str; 2] = ["docs/composites.md", "docs/configuration.md"];
 
+/// Pages with blocks that quote a file.
+const QUOTING: [&str; 2] = ["README.md", "docs/configuration.md"];
+
 #[test]
 fn documented_cases_hold() {
     let mut failures = Vec::new();
     for page in PAGES {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = read(page);
         let (rewritten, mut wrong) = run_page(page, &text);
-        if std::env::var_os("UPDATE").is_some() && rewritten != text {
-            std::fs::write(&path, rewritten).unwrap();
-        }
+        update(page, &text, &rewritten);
         failures.append(&mut wrong);
     }
     assert!(failures.is_empty(), "{} case(s) differ; UPDATE=1 writes them anew\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn quoted_files_say_what_the_page_says() {
+    for page in QUOTING {
+        let text = read(page);
+        for (start, _) in text.match_indices("\n```") {
+            let (info, rest) = text[start + 1..].split_once('\n').unwrap();
+            let Some((_, path)) = info.split_once(" file=") else { continue };
+            let (quoted, _) = rest.split_once("```").unwrap();
+            assert!(read(path).contains(quoted), "{page} quotes `{path}`, which says something else");
+        }
+    }
+}
+
+#[test]
+fn the_code_map_names_every_file() {
+    let page = "ARCHITECTURE.md";
+    let text = read(page);
+    let mut rewritten = String::new();
+    for (number, part) in text.split("<!-- files: ").enumerate() {
+        if number == 0 {
+            rewritten.push_str(part);
+            continue;
+        }
+        let (folder, rest) = part.split_once(" -->").unwrap();
+        let (_, behind) = rest.split_once("<!-- end -->").unwrap();
+        let mut files = Vec::new();
+        rust_files(&root().join(folder), "", &mut files);
+        let rows: String =
+            files.iter().map(|file| format!("| `{file}` | {} |\n", first_sentence(&read(&format!("{folder}/{file}"))))).collect();
+        rewritten.push_str(&format!("<!-- files: {folder} -->\n| file | what it is |\n| --- | --- |\n{rows}<!-- end -->{behind}"));
+    }
+    update(page, &text, &rewritten);
+    assert!(text == rewritten, "{page} does not name the files as they are; UPDATE=1 writes its tables anew");
+}
+
+#[test]
+fn the_architecture_names_only_files_that_are_there() {
+    let text = read("ARCHITECTURE.md");
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask"] {
+        rust_files(&root().join(folder), &format!("/{folder}/"), &mut files);
+    }
+    for named in text.split('`').skip(1).step_by(2).filter(|named| named.ends_with(".rs") && !named.contains(['*', ' '])) {
+        let (before, choices, after) = match named.split_once('{') {
+            Some((before, rest)) => rest.split_once('}').map(|(choices, after)| (before, choices, after)).unwrap(),
+            None => (named, "", ""),
+        };
+        for choice in choices.split(',') {
+            let path = format!("/{before}{choice}{after}");
+            assert!(files.iter().any(|file| file.ends_with(&path)), "`{path}`, from `{named}`, is not there");
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
+}
+
+fn update(path: &str, old: &str, new: &str) {
+    if std::env::var_os("UPDATE").is_some() && old != new {
+        std::fs::write(root().join(path), new).unwrap();
+    }
+}
+
+/// The Rust files below a folder, `a.rs` before those of `a/`; `lib.rs` and `main.rs` first, tests left out.
+fn rust_files(folder: &Path, prefix: &str, files: &mut Vec<String>) {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_by_key(|name| {
+        let stem = name.strip_suffix(".rs").unwrap_or(name).to_owned();
+        (!["lib", "main"].contains(&stem.as_str()), stem, !name.ends_with(".rs"))
+    });
+    for name in names {
+        let path = folder.join(&name);
+        if path.is_dir() {
+            rust_files(&path, &format!("{prefix}{name}/"), files);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            files.push(format!("{prefix}{name}"));
+        }
+    }
+}
+
+/// The first sentence of a file's documentation, without links.
+fn first_sentence(source: &str) -> String {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let paragraph = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let sentence = paragraph.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    sentence.replace("[`", "`").replace("`]", "`").replace('|', "\\|")
 }
 
 /// The page with every expectation as it is now, and what differed.
