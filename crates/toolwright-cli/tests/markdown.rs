@@ -197,7 +197,7 @@ fn root() -> PathBuf {
 }
 
 fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
+    std::fs::read_to_string(root().join(path)).expect(path)
 }
 
 fn update(path: &str, old: &str, new: &str) {
