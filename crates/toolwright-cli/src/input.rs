@@ -25,10 +25,7 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
         let message = format!("`--input` is {}, and pairs are members of an object", base.kind());
         return Err(vec![usage(message, None)]);
     };
-    let mut members: Vec<(String, Value)> = object
-        .iter()
-        .map(|(key, value)| (key.to_string(), value.clone()))
-        .collect();
+    let mut members: Vec<(String, Value)> = object.iter().map(|(key, value)| (key.to_string(), value.clone())).collect();
     let mut findings = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for pair in &args.pairs {
@@ -46,18 +43,11 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
             Err(finding) => findings.push(*finding),
         }
     }
-    if findings.is_empty() {
-        Ok(Value::object(members))
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(Value::object(members)) } else { Err(findings) }
 }
 
 /// Outputs of steps that do not run, from `--output STEP=JSON` and `--outputs JSON`.
-pub(crate) fn outputs(
-    single: &[String],
-    all: Option<&str>,
-) -> Result<Vec<(String, Value)>, Vec<Finding>> {
+pub(crate) fn outputs(single: &[String], all: Option<&str>) -> Result<Vec<(String, Value)>, Vec<Finding>> {
     let mut outputs = Vec::new();
     let mut findings = Vec::new();
     if let Some(all) = all {
@@ -89,11 +79,7 @@ pub(crate) fn outputs(
             Err(finding) => findings.push(*finding),
         }
     }
-    if findings.is_empty() {
-        Ok(outputs)
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(outputs) } else { Err(findings) }
 }
 
 /// JSON on the command line, from `@FILE`, or from standard input with `-`.
@@ -107,17 +93,14 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
         let source = SourceText::new(name.clone(), text);
         let at = error.offset.min(source.text().len());
         let help = error.help().into_owned();
-        Box::new(
-            usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""),
-        )
+        Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""))
     })
 }
 
 fn read_file(path: &Path, option: &str) -> Result<String, Box<Finding>> {
     let name = path.display();
-    let file = std::fs::File::open(path).map_err(|error| {
-        Box::new(usage(format!("`{name}`, given with {option}, cannot be read: {error}"), None))
-    })?;
+    let file = std::fs::File::open(path)
+        .map_err(|error| Box::new(usage(format!("`{name}`, given with {option}, cannot be read: {error}"), None)))?;
     read_text(file, &name.to_string())
 }
 
@@ -150,9 +133,7 @@ fn pair(pair: &str, schema: Option<&Value>) -> Result<(String, Value), Box<Findi
         return Ok((key.to_owned(), value));
     }
     known(key, schema)?;
-    let types = property(key, schema).map_or_else(Types::default, |property| {
-        Types::of(property, schema.unwrap_or(&Value::Null), 0)
-    });
+    let types = property(key, schema).map_or_else(Types::default, |property| Types::of(property, schema.unwrap_or(&Value::Null), 0));
     let value = types.read(key, text)?;
     Ok((key.to_owned(), value))
 }
@@ -232,9 +213,7 @@ impl Types {
                     }
                 }
                 let reference = schema.get("$ref").and_then(Value::as_str);
-                let target = reference
-                    .and_then(|reference| reference.strip_prefix('#'))
-                    .and_then(|pointer| root.pointer(pointer));
+                let target = reference.and_then(|reference| reference.strip_prefix('#')).and_then(|pointer| root.pointer(pointer));
                 if let Some(target) = target {
                     types.extend(Self::of(target, root, depth + 1).0);
                 }
@@ -303,27 +282,13 @@ mod tests {
     }
 
     fn run(input: Option<&str>, pairs: &[&str]) -> Result<Value, Vec<String>> {
-        let args = RunArgs {
-            tool: "t".into(),
-            input: input.map(str::to_owned),
-            pairs: pairs.iter().map(ToString::to_string).collect(),
-        };
-        build(&args, Some(&schema()))
-            .map_err(|findings| findings.into_iter().map(|f| f.message).collect())
+        let args = RunArgs { tool: "t".into(), input: input.map(str::to_owned), pairs: pairs.iter().map(ToString::to_string).collect() };
+        build(&args, Some(&schema())).map_err(|findings| findings.into_iter().map(|f| f.message).collect())
     }
 
     #[test]
     fn a_value_is_read_as_its_schema_says() {
-        let pairs = [
-            "path=5",
-            "limit=12345678901234567890",
-            "ratio=null",
-            "deep=true",
-            "tags=[\"a\"]",
-            "mode=fast",
-            "level=2",
-            "any=5",
-        ];
+        let pairs = ["path=5", "limit=12345678901234567890", "ratio=null", "deep=true", "tags=[\"a\"]", "mode=fast", "level=2", "any=5"];
         let value = run(None, &pairs).unwrap();
         assert_eq!(
             value.to_json_string(),

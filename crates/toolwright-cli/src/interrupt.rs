@@ -8,11 +8,7 @@ use toolwright::CancelSource;
 use crate::output::Output;
 
 /// Runs `work` to its end; `None` when a second interrupt came first.
-pub(crate) async fn until_second<T>(
-    output: Output,
-    cancel: &CancelSource,
-    work: impl Future<Output = T>,
-) -> Option<T> {
+pub(crate) async fn until_second<T>(output: Output, cancel: &CancelSource, work: impl Future<Output = T>) -> Option<T> {
     let mut signals = Signals::new();
     tokio::pin!(work);
     tokio::select! {
@@ -47,10 +43,7 @@ impl Signals {
     #[cfg(unix)]
     fn new() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
-        Self {
-            interrupt: signal(SignalKind::interrupt()).ok(),
-            terminate: signal(SignalKind::terminate()).ok(),
-        }
+        Self { interrupt: signal(SignalKind::interrupt()).ok(), terminate: signal(SignalKind::terminate()).ok() }
     }
 
     #[cfg(not(unix))]

@@ -24,12 +24,7 @@ impl Output {
     pub(crate) fn new(format: Format, colour: Colour, quiet: bool) -> Self {
         let human = format == Format::Human;
         let style = |stream: Style| if human { stream } else { Style::none() };
-        Self {
-            format,
-            quiet,
-            out: style(Style::of(colour, &io::stdout())),
-            err: style(Style::of(colour, &io::stderr())),
-        }
+        Self { format, quiet, out: style(Style::of(colour, &io::stdout())), err: style(Style::of(colour, &io::stderr())) }
     }
 
     /// Columns of human output: the same everywhere, so that output can be compared.
@@ -63,10 +58,7 @@ impl Output {
     /// Findings, where the result goes (`check`) or not.
     pub(crate) fn findings(self, findings: &[Finding]) -> String {
         let form = match self.format {
-            Format::Human => Form::Human {
-                colour: self.err.colour(),
-                width: self.width(),
-            },
+            Format::Human => Form::Human { colour: self.err.colour(), width: self.width() },
             Format::Plain => Form::Plain,
             Format::Json => Form::Json,
         };

@@ -27,13 +27,7 @@ struct Started {
 impl Progress {
     /// Shows lines only where a person looks at them.
     pub(crate) fn new(output: Output, secrets: Secrets) -> Self {
-        Self {
-            output,
-            secrets,
-            lines: output.shows_progress(),
-            started: Mutex::default(),
-            warnings: Mutex::default(),
-        }
+        Self { output, secrets, lines: output.shows_progress(), started: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// What was worth telling and stopped nothing.
@@ -59,13 +53,7 @@ impl Progress {
         match event {
             Event::StepStarted { path, index, count, step, tool, .. } => {
                 let inner = path.matches('/').count().saturating_sub(1);
-                let text = format!(
-                    "{}[{}/{count}] {}  {}",
-                    "  ".repeat(inner),
-                    index + 1,
-                    one_line(step),
-                    one_line(tool)
-                );
+                let text = format!("{}[{}/{count}] {}  {}", "  ".repeat(inner), index + 1, one_line(step), one_line(tool));
                 self.line(&format!("… {text}"), "");
                 let at = Instant::now();
                 started.insert(path.clone(), Started { at, text });

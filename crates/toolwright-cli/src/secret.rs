@@ -51,16 +51,13 @@ impl Secrets {
     /// Adds one value; a value of several words (`Bearer abc`) also hides its longer words.
     pub(crate) fn add(&mut self, value: &str) {
         let trimmed = value.trim();
-        let words = trimmed
-            .split_whitespace()
-            .filter(|word| word.len() >= 2 * SECRET_BYTES_MIN);
+        let words = trimmed.split_whitespace().filter(|word| word.len() >= 2 * SECRET_BYTES_MIN);
         for text in std::iter::once(trimmed).chain(words) {
             if text.len() >= SECRET_BYTES_MIN && !self.known.iter().any(|k| k.expose() == text) {
                 self.known.push(Secret::new(text));
             }
         }
-        self.known
-            .sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+        self.known.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
     }
 
     /// Adds every secret of `other`.
@@ -72,10 +69,7 @@ impl Secrets {
 
     /// The values for an adapter that masks in its own texts.
     pub(crate) fn exposed(&self) -> Vec<String> {
-        self.known
-            .iter()
-            .map(|secret| secret.0.clone())
-            .collect()
+        self.known.iter().map(|secret| secret.0.clone()).collect()
     }
 
     /// `text` with every known value replaced, also where it was escaped for JSON.
@@ -112,10 +106,7 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("abcd");
         secrets.add("Bearer abcd-efgh-1234");
-        assert_eq!(
-            secrets.mask("x abcd-efgh-1234 y abcd z Bearer abcd-efgh-1234"),
-            "x [secret] y [secret] z [secret]"
-        );
+        assert_eq!(secrets.mask("x abcd-efgh-1234 y abcd z Bearer abcd-efgh-1234"), "x [secret] y [secret] z [secret]");
     }
 
     #[test]

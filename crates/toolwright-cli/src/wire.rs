@@ -9,9 +9,7 @@ use toolwright_sources::command::{CommandTool, Environment, Place as CommandPlac
 use crate::code;
 use crate::config::Config;
 use crate::config::reader::Place;
-use crate::config::source::{
-    CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry,
-};
+use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
 use crate::diagnostic::{Finding, Owner, Span};
 use crate::secret::Secret;
 
@@ -32,10 +30,7 @@ pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, 
     tool.output_schema = entry.output.clone();
     tool.examples = examples(&entry.examples);
     tool.cwd = entry.process.cwd.clone();
-    tool.env = Environment {
-        clean: entry.process.clean_env,
-        set: exposed(&entry.process.env),
-    };
+    tool.env = Environment { clean: entry.process.clean_env, set: exposed(&entry.process.env) };
     tool.stdout = match entry.stdout {
         StdoutForm::Text => Stdout::Text,
         StdoutForm::Json => Stdout::Json,
@@ -86,31 +81,21 @@ fn command_place(entry: &CommandEntry, place: &CommandPlace) -> Place {
         CommandPlace::Argv => entry.node.entry("argv").map(|argv| argv.key_span.clone()),
         CommandPlace::Element { index, span } => in_element(entry.argv.get(*index), span.as_ref()),
         CommandPlace::Stdin { span } => in_element(entry.stdin.as_ref(), Some(span)),
-        CommandPlace::Input { pointer } => entry.node.entry("input").map(|input| {
-            match input.value.key_of(pointer) {
-                Some(key) => key,
-                None => input.key_span.clone(),
-            }
+        CommandPlace::Input { pointer } => entry.node.entry("input").map(|input| match input.value.key_of(pointer) {
+            Some(key) => key,
+            None => input.key_span.clone(),
         }),
-        CommandPlace::Environment { name } => entry
-            .node
-            .get("env")
-            .and_then(|env| env.entry(name))
-            .map(|variable| variable.key_span.clone()),
+        CommandPlace::Environment { name } => {
+            entry.node.get("env").and_then(|env| env.entry(name)).map(|variable| variable.key_span.clone())
+        }
         _ => None,
     };
-    Place {
-        source: entry.place.source.clone(),
-        span: found.unwrap_or_else(|| entry.place.span.clone()),
-    }
+    Place { source: entry.place.source.clone(), span: found.unwrap_or_else(|| entry.place.span.clone()) }
 }
 
 /// Examples as the core keeps them.
 pub(crate) fn examples(entries: &[ExampleEntry]) -> Vec<Example> {
-    let example = |entry: &ExampleEntry| Example {
-        input: entry.input.clone(),
-        output: entry.output.clone(),
-    };
+    let example = |entry: &ExampleEntry| Example { input: entry.input.clone(), output: entry.output.clone() };
     entries.iter().map(example).collect()
 }
 
@@ -122,14 +107,7 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
         TransportEntry::Http { url, .. } => ServerSpec::http(name, url),
     };
     match (&mut spec.transport, &entry.transport) {
-        (
-            Transport::Stdio { cwd, env, .. },
-            TransportEntry::Stdio {
-                cwd: folder,
-                env: variables,
-                ..
-            },
-        ) => {
+        (Transport::Stdio { cwd, env, .. }, TransportEntry::Stdio { cwd: folder, env: variables, .. }) => {
             *cwd = folder.clone();
             *env = exposed(variables);
         }

@@ -47,10 +47,7 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
 fn only_refusals(host: &Host, findings: &[Finding]) -> bool {
     let refused = |finding: &Finding| {
         let owner = &finding.owner;
-        host.tools.iter().any(|tool| {
-            matches!(tool.state, State::Refused(_))
-                && *owner == diagnostic::Owner::Composite(tool.id.clone())
-        })
+        host.tools.iter().any(|tool| matches!(tool.state, State::Refused(_)) && *owner == diagnostic::Owner::Composite(tool.id.clone()))
     };
     let mut errors = findings.iter().filter(|f| f.severity == diagnostic::Severity::Error);
     errors.all(refused)
@@ -64,20 +61,12 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
     };
     let tools = host.tools.iter().filter(|tool| tool.inside.is_none()).count();
     let composites = host.tools.len() - tools;
-    let what = format!(
-        "{}, {}",
-        number(tools, "tool", "tools"),
-        number(composites, "composite", "composites")
-    );
+    let what = format!("{}, {}", number(tools, "tool", "tools"), number(composites, "composite", "composites"));
     let wrong = match (errors, warnings) {
         (0, 0) => "nothing is wrong".to_owned(),
         (0, warnings) => number(warnings, "warning", "warnings"),
         (errors, 0) => number(errors, "error", "errors"),
-        (errors, warnings) => format!(
-            "{}, {}",
-            number(errors, "error", "errors"),
-            number(warnings, "warning", "warnings")
-        ),
+        (errors, warnings) => format!("{}, {}", number(errors, "error", "errors"), number(warnings, "warning", "warnings")),
     };
     format!("{what}: {wrong}\n")
 }

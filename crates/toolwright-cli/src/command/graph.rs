@@ -23,8 +23,7 @@ pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
     };
     let Some(inside) = &tool.inside else {
         let message = format!("`{id}` is no composite: it is one call, and there is nothing to draw");
-        let finding = Finding::error(code::USAGE, message)
-            .help(format!("`toolwright describe {id}` shows what it takes and gives"));
+        let finding = Finding::error(code::USAGE, message).help(format!("`toolwright describe {id}` shows what it takes and gives"));
         return app.fail(vec![finding], Exit::Usage);
     };
     let picture = draw(tool, inside, drawing, app.output.out);
@@ -94,10 +93,7 @@ fn text(tool: &ToolView, inside: &Inside, style: Style) -> String {
     }
     out.push_str("│\n○ output");
     let from: Vec<String> = match &inside.output {
-        Some(mapping) => reads(mapping, inside.steps.len(), &inside.steps)
-            .iter()
-            .map(|(from, _)| source_name(from, inside))
-            .collect(),
+        Some(mapping) => reads(mapping, inside.steps.len(), &inside.steps).iter().map(|(from, _)| source_name(from, inside)).collect(),
         None => inside.steps.last().map(|step| step.name.clone()).into_iter().collect(),
     };
     if !from.is_empty() {
@@ -111,10 +107,7 @@ fn text(tool: &ToolView, inside: &Inside, style: Style) -> String {
 fn source_name(from: &From, inside: &Inside) -> String {
     match from {
         From::Input => "input".to_owned(),
-        From::Step(at) => inside
-            .steps
-            .get(*at)
-            .map_or_else(|| format!("step {at}"), |step| one_line(&step.name)),
+        From::Step(at) => inside.steps.get(*at).map_or_else(|| format!("step {at}"), |step| one_line(&step.name)),
     }
 }
 

@@ -7,7 +7,6 @@ use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestam
 
 use crate::app::App;
 use crate::args::{Format, RunArgs};
-use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
 use crate::failure;
@@ -47,11 +46,7 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// When it did not come to the call; that is told already.
-pub(crate) async fn with_tool(
-    app: &App,
-    args: &RunArgs,
-    change: impl FnOnce(Invocation) -> Invocation,
-) -> Result<Outcome, Exit> {
+pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Invocation) -> Invocation) -> Result<Outcome, Exit> {
     let config = app.config()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
@@ -59,9 +54,7 @@ pub(crate) async fn with_tool(
     let opened = until_first(Host::open(config, &grants, &want)).await;
     let host = opened.ok_or(Exit::Interrupted)?;
     let ready = ready(app, &host, &args.tool);
-    let input = ready.and_then(|tool| {
-        input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))
-    });
+    let input = ready.and_then(|tool| input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage)));
     let called = match input {
         Ok(input) => call(app, &host, Invocation::new(args.tool.as_str(), input), change).await,
         Err(exit) => Err(exit),
@@ -83,16 +76,11 @@ async fn call(
     let elsewhere = host.elsewhere();
     if elsewhere > 0 && app.output.format == Format::Human {
         let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
-        app.output.note(&format!(
-            "note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"
-        ));
+        app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
     }
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
-    let invocation = change(invocation)
-        .cancel(cancel.token())
-        .observer(progress.clone())
-        .clock(Arc::new(Time(Instant::now())));
+    let invocation = change(invocation).cancel(cancel.token()).observer(progress.clone()).clock(Arc::new(Time(Instant::now())));
     let work = host.catalog.invoke(invocation);
     let result = until_second(app.output, &cancel, work).await;
     progress.clear();
@@ -114,7 +102,13 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
         if !in_the_way.is_empty() {
             return Err(app.fail(in_the_way, Exit::ToolFailed));
         }
-        return Err(app.fail(vec![unknown(host, id)], Exit::Usage));
+        return Err(match host.missing_source() {
+            Some(why) => {
+                let finding = Finding::error(why.code.as_str(), why.message.as_str());
+                app.fail(vec![finding.maybe_help(why.help.clone())], Exit::ToolFailed)
+            }
+            None => app.fail(vec![unknown(host, id)], Exit::Usage),
+        });
     };
     let (why, exit) = match &tool.state {
         State::Ready => return Ok(tool),
@@ -130,14 +124,17 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
             vec![finding]
         }
     };
-    Err(app.fail(findings, exit))
+    Err(match exit {
+        Exit::Refused => app.refuse(findings),
+        exit => app.fail(findings, exit),
+    })
 }
 
 /// There is no such tool.
 pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     let ids = host.tools.iter().map(|tool| tool.id.as_str());
     let help = did_you_mean(id, ids).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
-    Finding::error(code::UNKNOWN_TOOL, format!("no tool has the id `{id}`")).help(help)
+    Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
 /// The result as it goes to standard output.

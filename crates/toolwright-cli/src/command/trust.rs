@@ -64,7 +64,7 @@ pub(crate) async fn trust(app: &App, path: PathBuf, yes: bool, revoke: bool) -> 
             None => {
                 let file = shell_word(&request.name);
                 let finding = Finding::error(code::NOT_TRUSTED, "nobody is here to be asked")
-                    .help(format!("look at the list above, then run `toolwright trust {file} --yes`"));
+                    .help(format!("look at the list above, then run\n`toolwright trust {file} --yes`"));
                 return app.fail(vec![finding], Exit::NeedsApproval);
             }
         }
@@ -83,9 +83,7 @@ pub(crate) async fn trust(app: &App, path: PathBuf, yes: bool, revoke: bool) -> 
 
 fn take_back(app: &App, store: &TrustStore, path: &Path) -> Exit {
     // The file may be gone: its record is found by the path it would have.
-    let file = canonical(path)
-        .or_else(|| std::path::absolute(path).ok())
-        .unwrap_or_else(|| path.to_path_buf());
+    let file = canonical(path).or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_path_buf());
     match store.revoke(&file) {
         Ok(true) => {
             app.output.result(&format!("`{}` is no longer accepted\n", path.display()));
@@ -112,7 +110,7 @@ async fn request(app: &App, path: PathBuf, store: &TrustStore) -> Result<Option<
     let Some((policy, name)) = wanted.and_then(|file| Some((file.policy.as_ref()?, file.source.name()))) else {
         return Ok(None);
     };
-    if policy.tools.is_empty() {
+    if policy.tools.is_empty() || policy.broken {
         return Ok(None);
     }
     let Some(file) = canonical(&path) else {

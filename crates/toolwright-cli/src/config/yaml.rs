@@ -132,9 +132,7 @@ impl Node {
 
     /// The text, of a scalar that means text.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.scalar()
-            .filter(|scalar| scalar.meaning == Meaning::Text)
-            .map(|scalar| scalar.text.as_str())
+        self.scalar().filter(|scalar| scalar.meaning == Meaning::Text).map(|scalar| scalar.text.as_str())
     }
 
     /// The member of that name.
@@ -192,11 +190,7 @@ impl Node {
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::List(items) => items.iter().map(Self::to_value).collect::<Vec<_>>().into(),
-            Kind::Map(entries) => Value::object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.as_str(), entry.value.to_value())),
-            ),
+            Kind::Map(entries) => Value::object(entries.iter().map(|entry| (entry.key.as_str(), entry.value.to_value()))),
             Kind::Scalar(scalar) => scalar.to_value(),
         }
     }
@@ -204,9 +198,7 @@ impl Node {
     /// The bytes in the file of a part of this scalar's text, or of the whole scalar where the
     /// text was folded on its way out of the file.
     pub(crate) fn part(&self, file: &str, part: &Span) -> Span {
-        self.scalar()
-            .and_then(|scalar| place::part(file, &self.span, scalar, part))
-            .unwrap_or_else(|| self.span.clone())
+        self.scalar().and_then(|scalar| place::part(file, &self.span, scalar, part)).unwrap_or_else(|| self.span.clone())
     }
 }
 
@@ -215,9 +207,7 @@ impl Scalar {
         match &self.meaning {
             Meaning::Null => Value::Null,
             Meaning::Bool(value) => Value::Bool(*value),
-            Meaning::Number(digits) => {
-                Value::parse(digits).unwrap_or_else(|_| Value::from(self.text.as_str()))
-            }
+            Meaning::Number(digits) => Value::parse(digits).unwrap_or_else(|_| Value::from(self.text.as_str())),
             Meaning::Text => Value::from(self.text.as_str()),
         }
     }

@@ -1,18 +1,13 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use std::collections::HashSet;
-
-use toolwright::{
-    Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue,
-    StepSpec, Value,
-};
+use toolwright::{Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue, StepSpec, Value};
 
 use super::needs::Needs;
 use super::order::{Order, sort};
 use super::{Build, broken, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
-use crate::diagnostic::{Finding, Owner, did_you_mean};
+use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
 use crate::view::{State, ToolView, Why};
 use crate::wire;
 
@@ -23,19 +18,19 @@ const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 type Verdict = Option<State>;
 
 impl Build<'_> {
+    /// Every composite has its id, whether it is needed or not.
+    pub(super) fn claim_composites(&mut self) {
+        for entry in &self.config.composites {
+            self.claim(&entry.id, &entry.place, &Owner::Composite(entry.id.clone()));
+        }
+    }
+
     /// Registers every composite, or those that are needed.
     pub(super) fn composites(&mut self, needed: Option<&Needs>) {
         let config = self.config;
-        let mut seen = HashSet::new();
-        let mut wanted: Vec<&CompositeEntry> = Vec::new();
-        for composite in &config.composites {
-            let owner = Owner::Composite(composite.id.clone());
-            let needed = needed.is_none_or(|needed| needed.has_composite(&composite.id));
-            let taken = needed && self.is_taken(&composite.id, &composite.place, &owner);
-            if needed && !taken && seen.insert(composite.id.as_str()) {
-                wanted.push(composite);
-            }
-        }
+        let needed = |id: &str| needed.is_none_or(|needed| needed.has_composite(id));
+        let entries = config.composites.iter();
+        let wanted: Vec<&CompositeEntry> = entries.filter(|entry| needed(&entry.id)).collect();
         let Order { sorted, circles } = sort(&wanted);
         let mut built: Vec<(usize, ToolView)> = Vec::new();
         for circle in &circles {
@@ -56,14 +51,8 @@ impl Build<'_> {
         self.views.extend(built.into_iter().map(|(_, view)| view));
     }
 
-    fn circle(
-        &mut self,
-        wanted: &[&CompositeEntry],
-        circle: &[usize],
-        built: &mut Vec<(usize, ToolView)>,
-    ) {
-        let members: Vec<&CompositeEntry> =
-            circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
+    fn circle(&mut self, wanted: &[&CompositeEntry], circle: &[usize], built: &mut Vec<(usize, ToolView)>) {
+        let members: Vec<&CompositeEntry> = circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
         let (Some(first), Some(last)) = (members.first(), members.last()) else {
             return;
         };
@@ -88,9 +77,10 @@ impl Build<'_> {
     fn composite(&mut self, entry: &CompositeEntry) -> ToolView {
         let mut view = views::composite(entry, &self.views);
         let before = self.steps(entry);
+        let twice = self.duplicate(&entry.id);
         let own = match entry.broken {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
-            false => None,
+            false => twice,
         };
         let state = self.register(entry, &mut view, before.is_some() || own.is_some());
         view.state = match (own, state, before) {
@@ -128,10 +118,7 @@ impl Build<'_> {
             let inner = view.state.why()?;
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!(
-                    "step `{}` uses `{}`, which cannot be called: {}",
-                    step.step, step.tool, inner.message
-                ),
+                message: format!("step `{}` uses `{}`, which cannot be called: {}", step.step, step.tool, inner.message),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -149,8 +136,7 @@ impl Build<'_> {
             let code = code::SOURCE_UNAVAILABLE.to_owned();
             return Some(State::Unavailable(Why { code, message, help }));
         }
-        let help = did_you_mean(&step.tool, self.ids())
-            .unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
+        let help = did_you_mean(&step.tool, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
         let finding = Finding::error(STEP_MISSING, format!("no tool has the id `{}`", step.tool))
             .at(&step.place.source, step.place.span.clone(), "not there")
             .help(help)
@@ -182,13 +168,8 @@ impl Build<'_> {
                     views::derive(view, &tool);
                     self.tools.push(tool);
                 }
-                let warnings: Vec<SpecIssue> = self
-                    .registry
-                    .warnings()
-                    .iter()
-                    .filter(|(tool, _)| tool.as_str() == entry.id)
-                    .map(|(_, issue)| issue.clone())
-                    .collect();
+                let warnings: Vec<SpecIssue> =
+                    self.registry.warnings().iter().filter(|(tool, _)| tool.as_str() == entry.id).map(|(_, issue)| issue.clone()).collect();
                 self.issues(entry, warnings);
                 State::Ready
             }
@@ -244,15 +225,13 @@ impl Build<'_> {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
-        let finding = finding
-            .at(&place.source, place.span, "")
-            .maybe_help(issue.help.clone())
-            .owner(Owner::Composite(entry.id.clone()));
+        let finding = finding.at(&place.source, place.span, "").maybe_help(issue.help.clone()).owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
+        let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {
             ("step_not_chainable", Some(tool)) => {
                 let message = format!("`{tool}` has side effects and nobody allowed composites to use it");
-                Finding { message, ..finding }.help(self.grants.help(tool))
+                Finding { message, step, ..finding }.help(self.grants.help(tool))
             }
             ("side_effects_undeclared", Some(tool)) => {
                 let message = format!("nothing says whether `{tool}` has side effects");
@@ -260,11 +239,23 @@ impl Build<'_> {
                     "say it where the tool is defined, or with `tools: {{{tool}: {{effect: read}}}}` (or `write`); \
                      listing the tool is not enough"
                 );
-                Finding { message, ..finding }.help(help)
+                Finding { message, step, ..finding }.help(help)
             }
             _ => with_the_other_place(finding, entry, issue),
         }
     }
+}
+
+/// The step that a pointer like `/steps/1/tool` leads into.
+fn step_place(entry: &CompositeEntry, pointer: &str, tool: &str) -> Option<StepPlace> {
+    let index = pointer.strip_prefix("/steps/")?.split('/').next()?;
+    let name = entry.spec.pointer(&format!("/steps/{index}/name"));
+    Some(StepPlace {
+        composite: entry.id.clone(),
+        step: name.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        index: index.parse().ok()?,
+        tool: tool.to_owned(),
+    })
 }
 
 /// Of two steps of one name both places are shown.
@@ -292,11 +283,7 @@ fn rough(spec: &Value) -> CompositeSpec {
         tool: text(step, "tool").into(),
         input_mapping: mapping(step.get("inputMapping")).unwrap_or_else(empty),
     });
-    CompositeSpec {
-        steps: steps.collect(),
-        output: mapping(spec.get("output")),
-        ..CompositeSpec::default()
-    }
+    CompositeSpec { steps: steps.collect(), output: mapping(spec.get("output")), ..CompositeSpec::default() }
 }
 
 fn empty() -> Object {
@@ -315,21 +302,17 @@ fn after_a_bad_form(error: RegisterError, named: bool, bad_form: bool) -> Vec<Sp
 }
 
 fn declared(entry: &CompositeEntry, spec: CompositeSpec) -> Composite {
-    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str())
-        .spec(spec)
-        .origin(Origin {
-            source: "composites".into(),
-            kind: "composite".into(),
-            name: entry.id.as_str().into(),
-            effect_from: "derived".into(),
-        });
+    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str()).spec(spec).origin(Origin {
+        source: "composites".into(),
+        kind: "composite".into(),
+        name: entry.id.as_str().into(),
+        effect_from: "derived".into(),
+    });
     if let Some(title) = &entry.title {
         composite = composite.title(title.as_str());
     }
     if let Some(input) = &entry.input {
         composite = composite.input_schema(input.clone());
     }
-    wire::examples(&entry.examples)
-        .into_iter()
-        .fold(composite, Composite::example)
+    wire::examples(&entry.examples).into_iter().fold(composite, Composite::example)
 }
