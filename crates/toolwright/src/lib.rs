@@ -34,6 +34,12 @@
 //!
 //! The crate does no I/O: no files, environment, clock, network or processes. They come in as ports.
 
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[expect(rustdoc::invalid_codeblock_attributes, reason = "its other blocks carry words for their own checks")]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
 mod call;
 pub mod cancel;
 pub mod catalog;
