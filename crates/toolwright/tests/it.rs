@@ -2,3 +2,7 @@
 
 #[path = "it/case_files.rs"]
 mod case_files;
+#[path = "it/references.rs"]
+mod references;
+#[path = "it/world.rs"]
+mod world;
