@@ -168,7 +168,7 @@ fn check_output(tool: &ToolDef, answer: &Answer, run: &Run, state: EffectState) 
     }
 }
 
-fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
+pub(crate) fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= run.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
     }

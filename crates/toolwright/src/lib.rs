@@ -62,7 +62,7 @@ pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
 };
 pub use diagnostics::{Event, Observer};
-pub use error::{CallError, EffectState, Fault, StepError, Unresolved};
+pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 pub use frame::{Call, Clock, Context, Timestamp};
 pub use gate::{Approver, Chainability, GateRefusal, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
 pub use journal::{Eventually, Journal, JournalError, MemoryJournal};

@@ -6,11 +6,12 @@ use super::effect::{EffectRecord, StepRecord};
 use super::{CompositeBody, GateOf, Program};
 use crate::call;
 use crate::diagnostics::Event;
-use crate::error::{CallError, Fault, StepError, Unresolved};
+use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 use crate::frame::{Call, Mode, PathNode, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
+use crate::reference::template::Plan;
 use crate::schema::Prepared;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
@@ -86,16 +87,29 @@ impl<'a> Running<'a> {
         let mut answer = Answer::default();
         answer.output = match &program.output {
             None => self.outputs.pop().flatten(),
-            Some(plan) => {
-                let values = Values { input: Some(input), outputs: &self.outputs };
-                Some(plan.render(&values, &mut self.scratch).map_err(|missing| CallError::from(unresolved(&missing)))?)
-            }
+            Some(plan) => match self.mapped_output(plan, input) {
+                Ok(output) => Some(output),
+                Err(source) => return Err(self.without_output(source)),
+            },
         };
         let more = answer.more();
         more.content_type = content_type.filter(|_| program.output.is_none());
         more.effects = Some(self.effects);
         more.notes = self.notes;
         Ok(answer)
+    }
+
+    fn mapped_output(&mut self, plan: &Plan, input: &Value) -> Result<Value, CallError> {
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        let output = plan.render(&values, &mut self.scratch).map_err(|missing| unresolved(&missing))?;
+        call::within_limits(&output, "output", &self.call.run, EffectState::NoEffect)?;
+        Ok(output)
+    }
+
+    #[cold]
+    fn without_output(self, source: CallError) -> CallError {
+        let completed = self.program.names.steps.iter().map(|step| step.name.clone()).collect();
+        Fault::Output(OutputError { completed, effects: self.effects, source }).into()
     }
 
     /// Resolve now, judge again, map, check the arguments, run the very instance that was judged.
@@ -163,9 +177,7 @@ impl<'a> Running<'a> {
 
     #[cold]
     fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
-        if let Fault::Step(inner) = source.fault() {
-            self.effects.extend(inner.effects.iter().map(|effect| effect.clone().under(&name.name)));
-        }
+        self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),
             step: name.name.clone(),
