@@ -13,14 +13,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
+use futures_util::FutureExt;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
 use crate::diagnostics::Event;
-use crate::error::{CallError, EffectState, Fault, state_after};
+use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run};
-use crate::gate::{Gate, StepRequest};
-use crate::journal::{Begin, Finish, RunJournal, StepKey};
+use crate::gate::{Gate, GateRefusal, StepRequest};
+use crate::journal::{Begin, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
 use crate::schema::Prepared;
 use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
@@ -73,12 +74,16 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
         repairs,
         at: run.clock.as_ref().map(|clock| clock.now()),
     };
-    let failed = |phase, state| move |error| CallError::from(Fault::Journal { phase, error, state });
-    journal.begin(begin).get().await.map_err(failed("begin", EffectState::NotStarted))?;
+    let not_started = |error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted };
+    journal.begin(begin).get().await.map_err(not_started)?;
     let open = Open { journal, key: Some(key) };
     let outcome = execute(call, tool, arguments, side_effects).await;
     let key = open.close();
-    let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
+    let state = match &outcome {
+        Err(error) => error.effect_state(),
+        Ok(_) if side_effects => EffectState::Happened,
+        Ok(_) => EffectState::NoEffect,
+    };
     if let Some(key) = key {
         let record = Finish {
             key,
@@ -88,9 +93,22 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
             },
             at: run.clock.as_ref().map(|clock| clock.now()),
         };
-        journal.finish(record).get().await.map_err(failed("finish", state))?;
+        let written = journal.finish(record).get().await;
+        if let (Ok(answer), Err(error)) = (&outcome, written) {
+            return Err(unwritten(answer, error, state));
+        }
     }
     outcome
+}
+
+/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+#[cold]
+fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
+    let source = CallError::from(Fault::Journal { phase: "finish", error, state });
+    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
+        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
+        _ => source,
+    }
 }
 
 async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
@@ -103,7 +121,13 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         cancel: &call.run.cancel,
         depth: call.depth(),
     };
-    gate.admit(&request).await.map_err(|refusal| Fault::Gate(refusal).into())
+    // Whatever goes wrong while deciding is a no.
+    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(refusal)) => refusal,
+        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic))),
+    };
+    Err(Fault::Gate(refusal).into())
 }
 
 /// A begun call. When its future is dropped half-way, the journal is told.

@@ -96,7 +96,7 @@ pub enum Fault {
     },
     /// The journal could not be written.
     Journal {
-        /// `open`, `begin` or `finish`.
+        /// `open`, `begin`, `finish` or `end`.
         phase: &'static str,
         /// Why.
         error: JournalError,

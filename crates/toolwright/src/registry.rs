@@ -103,6 +103,12 @@ pub struct Registry {
     warnings: Vec<(Text, SpecIssue)>,
 }
 
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.entries.iter().map(|entry| entry.tool.name())).finish()
+    }
+}
+
 impl Registry {
     /// An empty registry that lists nothing.
     pub fn new() -> Self {

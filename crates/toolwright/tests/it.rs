@@ -1,10 +1,20 @@
 //! Behaviour through the public API.
 
+#[path = "it/cancelling.rs"]
+mod cancelling;
 #[path = "it/case_files.rs"]
 mod case_files;
+#[path = "it/dry_running.rs"]
+mod dry_running;
+#[path = "it/gate.rs"]
+mod gate;
+#[path = "it/journals.rs"]
+mod journals;
 #[path = "it/mapping.rs"]
 mod mapping;
 #[path = "it/references.rs"]
 mod references;
+#[path = "it/running.rs"]
+mod running;
 #[path = "it/world.rs"]
 mod world;

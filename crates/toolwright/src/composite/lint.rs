@@ -9,15 +9,14 @@ use crate::value::{Text, Value};
 
 /// Finds everything at once. `resolve` gives the tool of a name, `known` the names for suggestions.
 pub(crate) fn lint(spec: &Value, dialect: Option<Dialect>, resolve: &dyn Fn(&str) -> Option<ToolDef>, known: &[&str]) -> Vec<SpecIssue> {
-    let (spec, mut issues) = match CompositeSpec::read(spec, dialect) {
-        Ok(read) => read,
-        Err(error) => return error.issues,
-    };
+    let (spec, mut issues) = CompositeSpec::read_all(spec, dialect);
+    let Some(spec) = spec else { return issues };
     match compile(&Text::new(), &spec) {
         Ok(compiled) => issues.extend(compiled.warnings),
         Err(found) => issues.extend(found),
     }
-    for (index, step) in spec.steps.iter().enumerate() {
+    // A step without a tool was named above.
+    for (index, step) in spec.steps.iter().enumerate().filter(|(_, step)| !step.tool.trim().is_empty()) {
         let Some(tool) = resolve(&step.tool) else {
             issues.push(unknown_tool(index, step, known));
             continue;

@@ -178,6 +178,9 @@ impl<'a> Running<'a> {
     #[cold]
     fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
         self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
+        if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
+            self.effects.push(EffectRecord::Ran(record(index, name)));
+        }
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),
             step: name.name.clone(),
@@ -280,7 +283,10 @@ pub(crate) fn not_executed(
             name.tool,
             Value::from(key.as_str())
         );
-        let help = Some(format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"));
+        let help = Some(match outputs.nearest(&key) {
+            Some(given) => format!("an output is given for `{given}`; is that `{key}`?"),
+            None => format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"),
+        });
         return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
     };
     if let Some(schema) = &tool.0.output
