@@ -207,7 +207,7 @@ impl Catalog {
     /// Everything that can be found in a specification over this catalogue before anything runs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
         let known: Vec<&str> = self.tools().map(ToolDef::name).collect();
-        lint::lint(spec, None, &|name| self.get(name).cloned(), &known)
+        lint::lint(spec, None, &|name| (self.get(name).cloned(), self.chainability(name)), &known)
     }
 
     /// Makes one call.

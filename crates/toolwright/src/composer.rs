@@ -209,12 +209,19 @@ impl Composer {
 
     /// Whether a step may use this tool now.
     pub fn check(&self, name: &str) -> StepCheck {
-        let verdict = match self.bound.resolve(name) {
-            Err(verdict) => verdict,
-            Ok(None) => Chainability::Missing,
-            Ok(Some(tool)) => Chainability::of(&tool, self.bound.lists(name)),
-        };
+        let (_, verdict) = self.judge(name);
         StepCheck { verdict, message: verdict.message(name) }
+    }
+
+    fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
+        match self.bound.resolve(name) {
+            Err(verdict) => (None, verdict),
+            Ok(None) => (None, Chainability::Missing),
+            Ok(Some(tool)) => {
+                let verdict = Chainability::of(&tool, self.bound.lists(name));
+                (Some(tool), verdict)
+            }
+        }
     }
 
     /// False only when every step's tool declares no side effects and is no composite. True without a gate.
@@ -232,9 +239,10 @@ impl Composer {
         Validation { errors: spec::structural(spec).into_iter().map(|(_, message)| message).collect() }
     }
 
-    /// Everything else that can be found before anything runs, over the tools the gate gives now.
+    /// Everything that can be found before anything runs, over the tools the gate gives now: the form, references,
+    /// tools that are unknown or may not be steps, arguments that a tool does not take or needs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
-        lint::lint(spec, Some(self.dialect), &|name| self.resolve(name), &[])
+        lint::lint(spec, Some(self.dialect), &|name| self.judge(name), &[])
     }
 
     /// Builds a tool with the id `composable:<name>`. It is owned and immutable: later edits of `spec` change

@@ -1,5 +1,7 @@
 //! Behaviour through the public API.
 
+#[path = "it/arguments.rs"]
+mod arguments;
 #[path = "it/cancelling.rs"]
 mod cancelling;
 #[path = "it/case_files.rs"]
@@ -10,10 +12,14 @@ mod dry_running;
 mod gate;
 #[path = "it/journals.rs"]
 mod journals;
+#[path = "it/limits.rs"]
+mod limits;
 #[path = "it/mapping.rs"]
 mod mapping;
 #[path = "it/references.rs"]
 mod references;
+#[path = "it/registering.rs"]
+mod registering;
 #[path = "it/running.rs"]
 mod running;
 #[path = "it/world.rs"]

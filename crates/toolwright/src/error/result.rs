@@ -78,14 +78,15 @@ impl Fault {
 
     fn reason(&self) -> String {
         match self {
-            Self::Unavailable { tool, .. } => format!("no tool is named `{tool}`"),
+            Self::Unavailable { tool, .. } => format!("no tool is named `{}`", crate::cut(tool, 80)),
             Self::Refused { message, .. } => message.clone(),
             Self::Gate(refusal) => refusal.message.clone(),
             Self::Aborted => "the step expired before its tool ran".into(),
             Self::InvalidSpec(error) => error.to_string(),
             Self::Unresolved(unresolved) => {
                 let at = if unresolved.pointer.is_empty() { String::new() } else { format!(" for {}", unresolved.pointer) };
-                format!("`{}`{at} has no value: {}", unresolved.reference.text, unresolved.found)
+                let text = crate::cut(&unresolved.reference.text, crate::limits::REFERENCE_SHOWN_CHARS_MAX);
+                format!("`{text}`{at} has no value: {}", unresolved.found)
             }
             Self::InvalidArguments(issues) => listed(issues),
             Self::Tool { error, .. } => error.message().to_owned(),
