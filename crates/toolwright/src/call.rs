@@ -125,7 +125,8 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
     let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic))),
+        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+            .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())
 }

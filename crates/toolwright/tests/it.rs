@@ -6,8 +6,12 @@ mod arguments;
 mod cancelling;
 #[path = "it/case_files.rs"]
 mod case_files;
+#[path = "it/codes.rs"]
+mod codes;
 #[path = "it/dry_running.rs"]
 mod dry_running;
+#[path = "it/field_cases.rs"]
+mod field_cases;
 #[path = "it/gate.rs"]
 mod gate;
 #[path = "it/journals.rs"]
@@ -16,6 +20,8 @@ mod journals;
 mod limits;
 #[path = "it/mapping.rs"]
 mod mapping;
+#[path = "it/properties.rs"]
+mod properties;
 #[path = "it/references.rs"]
 mod references;
 #[path = "it/registering.rs"]
