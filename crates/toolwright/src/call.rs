@@ -12,14 +12,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Waking, Poll};
 
+use futures_util::FutureExt;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
 use crate::diagnostics::Event;
-use crate::error::{CallError, EffectState, Fault, state_after};
+use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run, Timestamp};
-use crate::gate::{Gate, StepRequest};
-use crate::journal::{Begin, Eventually, Finish, RunJournal, StepKey};
+use crate::gate::{Gate, GateRefusal, StepRequest};
+use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
 use crate::schema::Repair;
 use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
@@ -107,7 +108,7 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
         key,
         outcome: match &outcome {
             Ok(()) => Ok(passage.answer.output.clone()),
-            Err(error) => Err(Box::new((error.code().into(), error.message()))),
+            Err(error) => Err(Box::new(Failure { code: error.code().into(), message: error.message() })),
         },
         at: passage.now,
     });
@@ -115,8 +116,20 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
         Eventually::Now(finished) => finished,
         Eventually::Later(finished) => finished.await,
     };
-    finished.map_err(|error| Fault::Journal { phase: "finish", error, state: happened(tool) })?;
+    if let (Ok(()), Err(error)) = (&outcome, finished) {
+        return Err(unwritten(&passage.answer, error, happened(tool)));
+    }
     outcome
+}
+
+/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+#[cold]
+fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
+    let source = CallError::from(Fault::Journal { phase: "finish", error, state });
+    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
+        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
+        _ => source,
+    }
 }
 
 async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
@@ -129,7 +142,14 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         cancel: &call.scope.run.cancel,
         depth: call.depth(),
     };
-    gate.admit(&request).await.map_err(|refusal| Fault::Gate(refusal).into())
+    // Whatever goes wrong while deciding is a no.
+    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(refusal)) => refusal,
+        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+            .help("a check that cannot decide counts as a no; the host must mend it"),
+    };
+    Err(Fault::Gate(refusal).into())
 }
 
 /// A begun call. When its future is dropped half-way, the journal is told.
@@ -182,7 +202,7 @@ fn check_output(tool: &ToolDef, answer: &Answer, run: &Run) -> Result<(), CallEr
     }
 }
 
-fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
+pub(crate) fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= run.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
     }

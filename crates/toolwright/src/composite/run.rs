@@ -6,11 +6,12 @@ use super::effect::{EffectRecord, StepRecord};
 use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::Event;
-use crate::error::{CallError, Fault, StepError, Unresolved};
+use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 use crate::frame::{Call, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
+use crate::reference::template::Plan;
 use crate::tool::answer::More;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
@@ -60,7 +61,8 @@ struct Running<'a> {
     outputs: Vec<Option<Value>>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
-    content_type: Option<Text>,
+    /// What the newest step's tool said beside its output; the last one's belongs to the composite's answer.
+    last: Option<Box<More>>,
     passage: Passage,
 }
 
@@ -69,7 +71,7 @@ impl<'a> Running<'a> {
         let node = PathNode { parent: Some((call.node().clone(), call.step)), names: program.names.clone(), depth: call.node().depth + 1 };
         let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node) });
         let outputs = Vec::with_capacity(program.steps.len());
-        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), content_type: None, passage: Passage::default() }
+        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
 
     async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
@@ -89,24 +91,37 @@ impl<'a> Running<'a> {
         }
         let output = match &program.output {
             None => self.outputs.pop().flatten(),
-            Some(plan) => {
-                let values = Values { input: Some(input), outputs: &self.outputs };
-                self.content_type = None;
-                Some(plan.render(values).map_err(|missing| CallError::from(unresolved(&missing)))?)
-            }
+            Some(plan) => match self.mapped_output(plan, input) {
+                Ok(output) => Some(output),
+                Err(source) => return Err(self.without_output(source)),
+            },
         };
         Ok(self.answer(output))
     }
 
     fn answer(self, output: Option<Value>) -> Answer {
-        let mut answer = Answer { output, more: None };
-        if !self.effects.is_empty() || !self.notes.is_empty() || self.content_type.is_some() {
+        let mut answer = Answer { output, more: self.last };
+        if !self.effects.is_empty() || !self.notes.is_empty() || answer.more.is_some() {
             let more = answer.more();
             more.effects = Some(self.effects);
             more.notes = self.notes;
-            more.content_type = self.content_type;
         }
         answer
+    }
+
+    /// The output that a mapping makes is nobody's answer: what the last step said beside its own does not belong to it.
+    fn mapped_output(&mut self, plan: &Plan, input: &Value) -> Result<Value, CallError> {
+        self.last = None;
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        let output = plan.render(values).map_err(|missing| unresolved(&missing))?;
+        call::within_limits(&output, "output", &self.scope.run, EffectState::NoEffect)?;
+        Ok(output)
+    }
+
+    #[cold]
+    fn without_output(self, source: CallError) -> CallError {
+        let completed = self.program.names.steps.iter().map(|step| step.name.clone()).collect();
+        Fault::Output(OutputError { completed, effects: self.effects, source }).into()
     }
 
     /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Leaves the answer in
@@ -144,9 +159,9 @@ impl<'a> Running<'a> {
             outcome?;
         }
         match self.passage.answer.more.take() {
-            Some(more) => self.keep(index, name, *more, side_effects, tool.is_composite()),
+            Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {
-                self.content_type = None;
+                self.last = None;
                 if side_effects && !tool.is_composite() {
                     self.effects.push(EffectRecord::Ran(record(index, name)));
                 }
@@ -156,21 +171,22 @@ impl<'a> Running<'a> {
     }
 
     /// Keeps what a step's tool said beside its output.
-    fn keep(&mut self, index: usize, name: &StepName, more: More, side_effects: bool, nested: bool) {
-        match more.effects {
+    fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
+        match more.effects.take() {
             Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
             Some(reported) => self.effects.extend(reported),
             None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
             None => {}
         }
-        self.notes.extend(more.notes);
-        self.content_type = more.content_type;
+        self.notes.append(&mut more.notes);
+        self.last = Some(more);
     }
 
     #[cold]
     fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
-        if let Fault::Step(inner) = source.fault() {
-            self.effects.extend(inner.effects.iter().map(|effect| effect.clone().under(&name.name)));
+        self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
+        if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
+            self.effects.push(EffectRecord::Ran(record(index, name)));
         }
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),
@@ -263,7 +279,10 @@ pub(crate) fn not_executed(
             name.tool,
             Value::from(key.as_str())
         );
-        let help = Some(format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"));
+        let help = Some(match outputs.nearest(&key) {
+            Some(given) => format!("an output is given for `{given}`; is that `{key}`?"),
+            None => format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"),
+        });
         return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
     };
     if let Some(schema) = &tool.0.output
