@@ -57,8 +57,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let text = repo::read(CASES)?;
     let document: Value = serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
     let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
-    let mut ours = Side::ours()?;
     let mut peer = if options.peers { Some(Side::peer()?) } else { None };
+    let mut ours = Side::ours()?;
     let (rounds, milliseconds) = if options.quick { (3, 20) } else { (7, 100) };
     println!("CPU per step: median of {rounds} alternating rounds of at least {milliseconds} ms\n");
     println!("{}", Figures::heading());

@@ -18,6 +18,9 @@ pub(crate) enum Reach {
 
 const CLIPPY: [&str; 8] = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"];
 
+/// The fuzz targets are a workspace of their own: they need a C++ compiler, and nightly flags to run.
+const FUZZ: &str = "fuzz/Cargo.toml";
+
 const DENY_VERSION: &str = "0.20.2";
 
 /// `cargo xtask test`.
@@ -42,6 +45,9 @@ pub(crate) fn run(reach: Reach) -> Outcome {
         }
         Reach::Full => {
             stages.run("deny", deny);
+            if repo::root().join(FUZZ).exists() {
+                stages.run("fuzz targets compile", fuzz);
+            }
             stages.run("callgrind gate", callgrind);
             if built {
                 with_peers(&mut stages);
@@ -73,6 +79,16 @@ fn tidy(count: &mut Count) -> Result<Ended, String> {
     let clean = tidy::run()?;
     count.add(Count::one(clean));
     Ok(if clean { Ended::Well } else { Ended::Badly("see above".to_owned()) })
+}
+
+/// Whether they still fit the API; running them is `cargo fuzz run NAME`.
+fn fuzz(count: &mut Count) -> Result<Ended, String> {
+    if !repo::has("c++") {
+        return Ok(Ended::LeftOut("`c++` is not on this machine".to_owned()));
+    }
+    let mut command = repo::cargo();
+    command.args(["check", "--manifest-path", FUZZ, "--locked", "--quiet"]);
+    stage::run(command.env("CARGO_TARGET_DIR", repo::target()?.join("fuzz")), count)
 }
 
 fn callgrind(count: &mut Count) -> Result<Ended, String> {

@@ -21,15 +21,15 @@ use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run};
 use crate::gate::{Gate, GateRefusal, StepRequest};
-use crate::journal::{Begin, Finish, JournalError, RunJournal, StepKey};
+use crate::journal::{Begin, Eventually, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
-use crate::schema::Prepared;
+use crate::schema::{Prepared, Repair};
 use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
 use crate::value::Value;
 
 /// Input stage: arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
 pub(crate) fn prepare(call: &Call, tool: &ToolDef, received: Value) -> Result<Prepared, CallError> {
-    within_limits(&received, "arguments", &call.run, EffectState::NotStarted)?;
+    within_limits(&received, "arguments", &call.scope.run, EffectState::NotStarted)?;
     let Some(schema) = &tool.0.input else {
         return Ok(Prepared { arguments: received, repairs: Vec::new() });
     };
@@ -42,16 +42,21 @@ pub(crate) fn prepare(call: &Call, tool: &ToolDef, received: Value) -> Result<Pr
 
 #[cold]
 fn tell_repairs(call: &Call, prepared: &Prepared) {
-    let Some(observer) = &call.run.observer else { return };
+    let Some(observer) = &call.scope.run.observer else { return };
     for repair in &prepared.repairs {
         let message = format!("{}: {}", repair.pointer, repair.action);
-        observer.observe(&Event::Warning { path: call.node.path(call.step), code: "repaired_argument", message });
+        observer.observe(&Event::Warning { path: call.path(), code: "repaired_argument", message });
     }
 }
 
 /// The stages from the gate to the finished record.
-pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate: Option<&Gate<'_>>) -> Result<Answer, CallError> {
-    let run = call.run.clone();
+pub(crate) async fn perform(
+    run: &Run,
+    call: Call,
+    tool: &ToolDef,
+    prepared: Prepared,
+    gate: Option<&Gate<'_>>,
+) -> Result<Answer, CallError> {
     let Prepared { arguments, repairs } = prepared;
     if let Some(gate) = gate
         && gate.has_checks()
@@ -62,11 +67,23 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
     if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
         return Err(Fault::Aborted.into());
     }
-    let side_effects = tool.has_side_effects() != Some(false);
-    let Some(journal) = &run.journal else {
-        return execute(call, tool, arguments, side_effects).await;
-    };
-    let key = StepKey { node: call.node.clone(), step: call.step };
+    tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
+    match &run.journal {
+        None => execute(run, call, tool, arguments).await,
+        Some(journal) => recorded(journal, run, call, tool, arguments, repairs).await,
+    }
+}
+
+/// Execution between two records of the journal.
+async fn recorded(
+    journal: &Arc<dyn RunJournal>,
+    run: &Run,
+    call: Call,
+    tool: &ToolDef,
+    arguments: Value,
+    repairs: Vec<Repair>,
+) -> Result<Answer, CallError> {
+    let key = StepKey { node: call.node().clone(), step: call.step };
     let begin = Begin {
         key: key.clone(),
         impact: tool.effect().map(|effect| effect.impact),
@@ -74,29 +91,28 @@ pub(crate) async fn perform(call: Call, tool: &ToolDef, prepared: Prepared, gate
         repairs,
         at: run.clock.as_ref().map(|clock| clock.now()),
     };
-    let not_started = |error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted };
-    journal.begin(begin).get().await.map_err(not_started)?;
-    let open = Open { journal, key: Some(key) };
-    let outcome = execute(call, tool, arguments, side_effects).await;
-    let key = open.close();
-    let state = match &outcome {
-        Err(error) => error.effect_state(),
-        Ok(_) if side_effects => EffectState::Happened,
-        Ok(_) => EffectState::NoEffect,
+    let begun = match journal.begin(begin) {
+        Eventually::Now(begun) => begun,
+        Eventually::Later(begun) => begun.await,
     };
-    if let Some(key) = key {
-        let record = Finish {
-            key,
-            outcome: match &outcome {
-                Ok(answer) => Ok(answer.output.clone()),
-                Err(error) => Err((error.code().into(), error.message())),
-            },
-            at: run.clock.as_ref().map(|clock| clock.now()),
-        };
-        let written = journal.finish(record).get().await;
-        if let (Ok(answer), Err(error)) = (&outcome, written) {
-            return Err(unwritten(answer, error, state));
-        }
+    begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
+    let mut open = Open { journal, key: Some(key) };
+    let outcome = execute(run, call, tool, arguments).await;
+    let Some(key) = open.key.take() else { return outcome };
+    let record = Finish {
+        key,
+        outcome: match &outcome {
+            Ok(answer) => Ok(answer.output.clone()),
+            Err(error) => Err((error.code().into(), error.message())),
+        },
+        at: run.clock.as_ref().map(|clock| clock.now()),
+    };
+    let finished = match journal.finish(record) {
+        Eventually::Now(finished) => finished,
+        Eventually::Later(finished) => finished.await,
+    };
+    if let (Ok(answer), Err(error)) = (&outcome, finished) {
+        return Err(unwritten(answer, error, happened(tool)));
     }
     outcome
 }
@@ -117,8 +133,8 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         name: call.tool(),
         step: call.step(),
         arguments,
-        context: &call.run.context,
-        cancel: &call.run.cancel,
+        context: &call.scope.run.context,
+        cancel: &call.scope.run.cancel,
         depth: call.depth(),
     };
     // Whatever goes wrong while deciding is a no.
@@ -137,12 +153,6 @@ struct Open<'a> {
     key: Option<StepKey>,
 }
 
-impl Open<'_> {
-    fn close(mut self) -> Option<StepKey> {
-        self.key.take()
-    }
-}
-
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
@@ -151,41 +161,39 @@ impl Drop for Open<'_> {
     }
 }
 
-async fn execute(call: Call, tool: &ToolDef, arguments: Value, side_effects: bool) -> Result<Answer, CallError> {
-    let run = call.run.clone();
-    let handler = match &tool.0.body {
-        Body::Handler(handler) => handler,
-        // A composite's steps are calls of their own; what they gave was checked there.
-        Body::Composite(body) => return Box::pin(composite::run::run(call, body, arguments)).await,
+/// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
+fn execute<'a>(run: &'a Run, call: Call, tool: &'a ToolDef, arguments: Value) -> Execution<'a> {
+    let running = match &tool.0.body {
+        Body::Handler(handler) => Running::Ready { handler, arguments, call },
+        Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
     };
-    let ended = Execution::start(handler, arguments, call, &run, side_effects).await;
-    let answer = match ended {
-        Ended::Answered(Ok(answer)) => answer,
-        Ended::Answered(Err(error)) => return Err(failure(error, side_effects)),
-        Ended::Panicked(message) => {
-            let state = if side_effects { EffectState::Unknown } else { EffectState::NoEffect };
-            return Err(Fault::Panicked { message, state }.into());
-        }
-        Ended::Cancelled(state) => return Err(Fault::Cancelled { state }.into()),
-    };
-    let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
-    check_output(tool, &answer, &run, state)?;
-    Ok(answer)
+    Execution { running, tool, run, cancelled: None, grace: None, told: false }
 }
 
-fn failure(error: ToolError, side_effects: bool) -> CallError {
-    let state = state_after(error.aftermath(), side_effects);
+/// What is known of the effect once the tool has run to its end.
+fn happened(tool: &ToolDef) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Happened }
+}
+
+/// What is known of the effect when the tool did not come to its end.
+fn unknown(tool: &ToolDef) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Unknown }
+}
+
+#[cold]
+fn failure(error: ToolError, tool: &ToolDef) -> CallError {
     if error.is_unusable_output() {
-        let happened = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
         let issue = crate::schema::SchemaIssue { pointer: String::new(), message: error.message().to_owned() };
-        return Fault::InvalidOutput { issues: vec![issue], state: happened }.into();
+        return Fault::InvalidOutput { issues: vec![issue], state: happened(tool) }.into();
     }
+    let state = state_after(error.aftermath(), tool.has_side_effects() != Some(false));
     Fault::Tool { error, state }.into()
 }
 
 /// Output stage. The effect has happened, and the error says so.
-fn check_output(tool: &ToolDef, answer: &Answer, run: &Run, state: EffectState) -> Result<(), CallError> {
+fn check_output(tool: &ToolDef, answer: &Answer, run: &Run) -> Result<(), CallError> {
     let Some(output) = &answer.output else { return Ok(()) };
+    let state = happened(tool);
     within_limits(output, "output", run, state)?;
     match &tool.0.output {
         Some(schema) if !schema.accepts(output) => Err(Fault::InvalidOutput { issues: schema.issues(output), state }.into()),
@@ -210,33 +218,44 @@ fn too_large(value: &Value, what: &'static str, run: &Run, state: EffectState) -
     Fault::TooLarge { what, message, state }.into()
 }
 
-enum Ended {
-    Answered(Result<Answer, ToolError>),
-    Panicked(String),
-    Cancelled(EffectState),
+enum Running<'a> {
+    Ready { handler: &'a Arc<dyn Handler>, arguments: Value, call: Call },
+    Handler(BoxFuture<'a, Result<Answer, ToolError>>),
+    Composite(BoxFuture<'a, Result<Answer, CallError>>),
+    Over,
 }
 
-/// A running tool, and what ends it: its answer, a panic, or the run's cancellation. One without side
-/// effects is dropped at once when cancelled; one with them is told, and has a grace period to answer.
+/// A running tool, and what ends it: its answer, a panic, or the run's cancellation. One without side effects is
+/// dropped at once when cancelled; one with them is told, and has a grace period to answer. A composite is left to
+/// its steps, each of which does the same.
 struct Execution<'a> {
-    running: BoxFuture<'a, Result<Answer, ToolError>>,
+    running: Running<'a>,
+    tool: &'a ToolDef,
     run: &'a Run,
-    side_effects: bool,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     grace: Option<BoxFuture<'static, ()>>,
     told: bool,
 }
 
-impl<'a> Execution<'a> {
-    async fn start(handler: &'a Arc<dyn Handler>, arguments: Value, call: Call, run: &'a Run, side_effects: bool) -> Ended {
-        let running = match catch_unwind(AssertUnwindSafe(|| handler.handle(arguments, call))) {
-            Ok(running) => running,
-            Err(panic) => return Ended::Panicked(panic_message(&*panic)),
-        };
-        Execution { running, run, side_effects, cancelled: None, grace: None, told: false }.await
+impl Execution<'_> {
+    /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
+    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
+        if let Running::Ready { .. } = self.running
+            && let Running::Ready { handler, arguments, call } = std::mem::replace(&mut self.running, Running::Over)
+        {
+            self.running = Running::Handler(handler.handle(arguments, call));
+        }
+        match &mut self.running {
+            Running::Handler(tool) => tool.as_mut().poll(waking).map(|answer| match answer {
+                Ok(answer) => check_output(self.tool, &answer, self.run).map(|()| answer),
+                Err(error) => Err(failure(error, self.tool)),
+            }),
+            Running::Composite(steps) => steps.as_mut().poll(waking),
+            Running::Ready { .. } | Running::Over => Poll::Pending,
+        }
     }
 
-    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
         if self.told {
             return self.look_at_grace(waking);
         }
@@ -246,31 +265,39 @@ impl<'a> Execution<'a> {
         if !self.cancelled.as_mut().is_some_and(|cancelled| cancelled.as_mut().poll(waking).is_ready()) {
             return Poll::Pending;
         }
-        if !self.side_effects {
-            return Poll::Ready(Ended::Cancelled(EffectState::NoEffect));
+        if self.tool.has_side_effects() == Some(false) {
+            return self.cancelled_with(EffectState::NoEffect);
         }
         self.told = true;
         self.grace = self.run.clock.as_ref().map(|clock| clock.sleep(self.run.limits.cancel_grace));
         self.look_at_grace(waking)
     }
 
-    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
         if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
-            return Poll::Ready(Ended::Cancelled(EffectState::Unknown));
+            return self.cancelled_with(EffectState::Unknown);
         }
         Poll::Pending
+    }
+
+    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<Answer, CallError>> {
+        self.running = Running::Over;
+        Poll::Ready(Err(Fault::Cancelled { state }.into()))
     }
 }
 
 impl Future for Execution<'_> {
-    type Output = Ended;
+    type Output = Result<Answer, CallError>;
 
-    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match catch_unwind(AssertUnwindSafe(|| this.running.as_mut().poll(waking))) {
-            Ok(Poll::Ready(answer)) => Poll::Ready(Ended::Answered(answer)),
-            Ok(Poll::Pending) => this.look_at_cancellation(waking),
-            Err(panic) => Poll::Ready(Ended::Panicked(panic_message(&*panic))),
+        match catch_unwind(AssertUnwindSafe(|| this.look(waking))) {
+            Ok(Poll::Pending) if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+            Ok(polled) => polled,
+            Err(panic) => {
+                this.running = Running::Over;
+                Poll::Ready(Err(Fault::Panicked { message: panic_message(&*panic), state: unknown(this.tool) }.into()))
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
 use crate::diagnostics::{Event, Observer};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Context, Mode, Names, PathNode, Run, StepName};
+use crate::frame::{Call, Clock, Context, Mode, Names, PathNode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
 use crate::journal::{Journal, RunRecord};
 use crate::limits::Limits;
@@ -273,7 +273,8 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
     let node = PathNode { parent: None, names: Arc::new(Names::of_root(&tool.0.name)), depth: 0 };
-    let outcome = root(Call { run: run.clone(), node: Arc::new(node), step: 0 }, tool, input).await;
+    let scope = Scope { run: run.clone(), node: Arc::new(node) };
+    let outcome = root(Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
         None => Ok(()),
@@ -290,7 +291,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
 }
 
 async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
-    let run = call.run.clone();
+    let run = call.run().clone();
     let prepared = call::prepare(&call, tool, input)?;
     let repairs: Vec<Text> =
         prepared.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
@@ -302,7 +303,7 @@ async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, Ca
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    let answer = call::perform(call, tool, prepared, None).await?;
+    let answer = call::perform(&run, call, tool, prepared, None).await?;
     Ok(result_of(answer, tool, effect_of_leaf, repairs))
 }
 

@@ -184,8 +184,10 @@ impl<'g> Gate<'g> {
     pub(crate) fn resolve(&self, index: usize, name: &str) -> (Option<StepTool<'g>>, Chainability) {
         match self {
             Self::Catalog { view, links } => match links.get(index).and_then(|link| view.entry(*link)) {
-                Some(entry) => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
-                None => (None, Chainability::Missing),
+                // The link was made in this catalogue; the name is looked at all the same, so that a composite
+                // that strayed into another one meets a refusal and not a stranger.
+                Some(entry) if entry.tool.name() == name => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
+                _ => (None, Chainability::Missing),
             },
             Self::Composer(bound) => match bound.resolve(name) {
                 Ok(Some(tool)) => {

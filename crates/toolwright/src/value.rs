@@ -28,7 +28,7 @@ mod parse;
 mod print;
 pub(crate) mod schema;
 mod serde_impls;
-mod shape;
+pub(crate) mod shape;
 mod teardown;
 
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub use array::Array;
 pub use error::{ParseError, ParseErrorKind, ValueError, ValueErrorKind};
 pub use number::Number;
 pub use object::{Members, Object};
-pub use parse::{LoneSurrogates, ParseOptions, Parsed};
+pub use parse::{JsonText, LoneSurrogates, ParseOptions, Parsed};
 pub use schema::{JsonValue, PreparedKey};
 pub use shape::Shape;
 

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::effect::{EffectRecord, StepRecord};
-use super::{CompositeBody, GateOf, Program};
+use super::{CompositeBody, GateOf, Program, Step};
 use crate::call;
 use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
-use crate::frame::{Call, Mode, PathNode, StepName};
+use crate::frame::{Call, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
 use crate::reference::template::Plan;
 use crate::schema::Prepared;
+use crate::tool::answer::More;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
 
@@ -32,7 +33,7 @@ impl Drop for Lease<'_> {
 
 /// Runs the steps in order; each sees the results of those before it.
 pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
-    let view = call.run.view.clone();
+    let view = call.run().view.clone();
     let gate = match (&body.gate, &view) {
         (GateOf::Composer(bound), _) if bound.gate().is_some() => Gate::Composer(bound),
         (GateOf::Catalog(links), Some(view)) => Gate::Catalog { view, links },
@@ -44,7 +45,7 @@ pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Resul
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
-        Some(program) => Running::new(call, program, &gate).steps(&input).await,
+        Some(program) => Running::new(&call, program, &gate).steps(&input).await,
         None => Ok(Answer::empty()),
     }
 }
@@ -56,53 +57,52 @@ pub(crate) fn no_gate() -> Fault {
 
 /// One run of one composite.
 struct Running<'a> {
-    call: Call,
-    node: Arc<PathNode>,
+    scope: Arc<Scope>,
     program: &'a Program,
     gate: &'a Gate<'a>,
     outputs: Vec<Option<Value>>,
-    scratch: Vec<Value>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
+    content_type: Option<Text>,
 }
 
 impl<'a> Running<'a> {
-    fn new(call: Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
-        let node =
-            Arc::new(PathNode { parent: Some((call.node.clone(), call.step)), names: program.names.clone(), depth: call.node.depth + 1 });
+    fn new(call: &Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
+        let node = PathNode { parent: Some((call.node().clone(), call.step)), names: program.names.clone(), depth: call.node().depth + 1 };
+        let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node) });
         let outputs = Vec::with_capacity(program.steps.len());
-        Self { call, node, program, gate, outputs, scratch: Vec::new(), effects: Vec::new(), notes: Vec::new() }
+        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), content_type: None }
     }
 
     async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
         self.warn_about_literals();
         let program = self.program;
-        let mut content_type = None;
-        for (index, name) in program.names.steps.iter().enumerate() {
-            match self.step(index, name, input).await {
-                Ok(answer) => content_type = self.keep(index, name, answer),
+        for (index, (step, name)) in program.steps.iter().zip(&program.names.steps).enumerate() {
+            match self.step(index, step, name, input).await {
+                Ok(output) => self.outputs.push(output),
                 Err(error) => return Err(self.stopped(index, name, error)),
             }
+            for position in &step.forget {
+                if let Some(output) = self.outputs.get_mut(*position) {
+                    *output = None;
+                }
+            }
         }
-        let mut answer = Answer::default();
-        answer.output = match &program.output {
+        let output = match &program.output {
             None => self.outputs.pop().flatten(),
             Some(plan) => match self.mapped_output(plan, input) {
                 Ok(output) => Some(output),
                 Err(source) => return Err(self.without_output(source)),
             },
         };
-        let more = answer.more();
-        more.content_type = content_type.filter(|_| program.output.is_none());
-        more.effects = Some(self.effects);
-        more.notes = self.notes;
-        Ok(answer)
+        Ok(self.answer(output))
     }
 
     fn mapped_output(&mut self, plan: &Plan, input: &Value) -> Result<Value, CallError> {
+        self.content_type = None;
         let values = Values { input: Some(input), outputs: &self.outputs };
-        let output = plan.render(&values, &mut self.scratch).map_err(|missing| unresolved(&missing))?;
-        call::within_limits(&output, "output", &self.call.run, EffectState::NoEffect)?;
+        let output = plan.render(values).map_err(|missing| unresolved(&missing))?;
+        call::within_limits(&output, "output", &self.scope.run, EffectState::NoEffect)?;
         Ok(output)
     }
 
@@ -112,8 +112,19 @@ impl<'a> Running<'a> {
         Fault::Output(OutputError { completed, effects: self.effects, source }).into()
     }
 
-    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged.
-    async fn step(&mut self, index: usize, name: &StepName, input: &Value) -> Result<(Answer, Kept), CallError> {
+    fn answer(self, output: Option<Value>) -> Answer {
+        let mut answer = Answer { output, more: None };
+        if !self.effects.is_empty() || !self.notes.is_empty() || self.content_type.is_some() {
+            let more = answer.more();
+            more.effects = Some(self.effects);
+            more.notes = self.notes;
+            more.content_type = self.content_type;
+        }
+        answer
+    }
+
+    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Gives its output.
+    async fn step(&mut self, index: usize, step: &Step, name: &StepName, input: &Value) -> Result<Option<Value>, CallError> {
         let (tool, verdict) = self.gate.resolve(index, &name.tool);
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
@@ -121,58 +132,53 @@ impl<'a> Running<'a> {
         if tool.is_composite() {
             self.no_cycle(&name.tool)?;
         }
-        let step = u32::try_from(index).unwrap_or(u32::MAX);
-        let arguments = {
-            let plan = self.program.steps.get(index).map(|step| &step.arguments);
-            let values = Values { input: Some(input), outputs: &self.outputs };
-            match plan.map(|plan| plan.render(&values, &mut self.scratch)) {
-                Some(Ok(arguments)) => arguments,
-                Some(Err(missing)) => return Err(unresolved(&missing).into()),
-                None => Value::Null,
-            }
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        let arguments = match step.arguments.render(values) {
+            Ok(arguments) => arguments,
+            Err(missing) => return Err(unresolved(&missing).into()),
         };
-        let call = self.call.child(&self.node, step);
+        let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
         let prepared = call::prepare(&call, &tool, arguments)?;
-        if !matches!(call.run.mode, Mode::Real)
+        if !matches!(self.scope.run.mode, Mode::Real)
             && let Some(dry) = not_executed(&call, index, name, &tool, &prepared)
         {
             let (output, effect) = dry?;
-            return Ok((Answer::new(output), Kept::WouldRun(effect)));
+            self.effects.push(effect);
+            return Ok(Some(output));
         }
         let side_effects = verdict == Chainability::Listed;
-        let kept = match (tool.is_composite(), side_effects) {
-            (true, _) => Kept::Composite,
-            (false, true) => Kept::Effect,
-            (false, false) => Kept::Nothing,
+        let answer = if self.scope.run.observer.is_none() {
+            call::perform(&self.scope.run, call, &tool, prepared, Some(self.gate)).await?
+        } else {
+            self.started(&call, index, name, side_effects);
+            let path = call.path();
+            let outcome = call::perform(&self.scope.run, call, &tool, prepared, Some(self.gate)).await;
+            self.finished(path, index, outcome.as_ref().err());
+            outcome?
         };
-        if call.run.observer.is_none() {
-            return call::perform(call, &tool, prepared, Some(self.gate)).await.map(|answer| (answer, kept));
-        }
-        self.started(&call, index, name, side_effects);
-        let path = call.node.path(step);
-        let outcome = call::perform(call, &tool, prepared, Some(self.gate)).await;
-        self.finished(path, index, outcome.as_ref().err());
-        outcome.map(|answer| (answer, kept))
-    }
-
-    /// Keeps a step's output and effects; drops outputs that nothing needs any more. Gives the content type.
-    fn keep(&mut self, index: usize, name: &StepName, (mut answer, kept): (Answer, Kept)) -> Option<Text> {
-        let more = answer.more.take().map(|more| *more).unwrap_or_default();
-        match (more.effects, kept) {
-            (_, Kept::WouldRun(effect)) => self.effects.push(effect),
-            (Some(inner), Kept::Composite) => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
-            (Some(reported), _) => self.effects.extend(reported),
-            (None, Kept::Effect) => self.effects.push(EffectRecord::Ran(record(index, name))),
-            (None, _) => {}
-        }
-        self.notes.extend(more.notes);
-        self.outputs.push(answer.output);
-        for position in self.program.steps.get(index).iter().flat_map(|step| step.forget.iter()) {
-            if let Some(output) = self.outputs.get_mut(*position) {
-                *output = None;
+        let Answer { output, more } = answer;
+        match more {
+            Some(more) => self.keep(index, name, *more, side_effects, tool.is_composite()),
+            None => {
+                self.content_type = None;
+                if side_effects && !tool.is_composite() {
+                    self.effects.push(EffectRecord::Ran(record(index, name)));
+                }
             }
         }
-        more.content_type
+        Ok(output)
+    }
+
+    /// Keeps what a step's tool said beside its output.
+    fn keep(&mut self, index: usize, name: &StepName, more: More, side_effects: bool, nested: bool) {
+        match more.effects {
+            Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
+            Some(reported) => self.effects.extend(reported),
+            None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
+            None => {}
+        }
+        self.notes.extend(more.notes);
+        self.content_type = more.content_type;
     }
 
     #[cold]
@@ -196,10 +202,10 @@ impl<'a> Running<'a> {
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
     fn no_cycle(&self, tool: &Text) -> Result<(), Fault> {
-        if !self.node.lineage().any(|ancestor| ancestor == tool) {
+        if !self.scope.node.lineage().any(|ancestor| ancestor == tool) {
             return Ok(());
         }
-        let mut path: Vec<&str> = self.node.lineage().map(Text::as_str).collect();
+        let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
         path.reverse();
         path.push(tool);
         Err(Fault::Refused {
@@ -211,9 +217,9 @@ impl<'a> Running<'a> {
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
-        if let Some(observer) = &call.run.observer {
+        if let Some(observer) = &self.scope.run.observer {
             observer.observe(&Event::StepStarted {
-                path: call.node.path(call.step),
+                path: call.path(),
                 index,
                 count: self.program.steps.len(),
                 step: name.name.clone(),
@@ -224,26 +230,18 @@ impl<'a> Running<'a> {
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
-        if let Some(observer) = &self.call.run.observer {
+        if let Some(observer) = &self.scope.run.observer {
             observer.observe(&Event::StepFinished { path, index, ok: error.is_none(), code: error.map(|error| error.code().into()) });
         }
     }
 
     fn warn_about_literals(&self) {
-        let Some(observer) = &self.call.run.observer else { return };
+        let Some(observer) = &self.scope.run.observer else { return };
         for literal in &self.program.literals {
-            let path = self.call.node.path(self.call.step);
+            let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
             observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
         }
     }
-}
-
-/// What a step leaves in the list of effects when its tool reports none itself.
-enum Kept {
-    Nothing,
-    Effect,
-    Composite,
-    WouldRun(EffectRecord),
 }
 
 fn record(index: usize, name: &StepName) -> StepRecord {
@@ -269,10 +267,10 @@ pub(crate) fn not_executed(
 ) -> Option<Result<(Value, EffectRecord), CallError>> {
     let nested = tool.is_composite();
     let side_effects = tool.has_side_effects() != Some(false);
-    let (outputs, key) = match &call.run.mode {
+    let (outputs, key) = match &call.run().mode {
         Mode::Real => return None,
         Mode::Dry(outputs) if nested || side_effects => (outputs, name.name.to_string()),
-        Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node.step_key(call.step)),
+        Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node().step_key(call.step)),
         Mode::Dry(_) | Mode::Rehearse(_) => return None,
     };
     let Some(output) = outputs.take(&key) else {

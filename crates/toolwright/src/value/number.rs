@@ -318,38 +318,57 @@ fn digit_count(integer: u64) -> u64 {
     u64::from(integer.checked_ilog10().unwrap_or(0)) + 1
 }
 
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut at = 0;
+    #[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
+    while at < 100 {
+        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
+        at += 1;
+    }
+    pairs
+};
+
 /// Writes sign, digits and, before the last `scale` digits, the dot.
 fn write_digits<W: fmt::Write>(out: &mut W, negative: bool, digits: u64, scale: usize) -> fmt::Result {
-    // Sign, a zero, the dot and 20 digits.
-    let mut buffer = [0_u8; 24];
+    // Room for a sign and a dot before 20 digits; what is not written stays `0`.
+    let mut buffer = [b'0'; 22];
     let mut rest = digits;
-    let mut written = 0;
-    let mut slots = buffer.iter_mut().rev();
-    let mut put = |byte: u8| {
-        if let Some(slot) = slots.next() {
-            *slot = byte;
+    let mut start = buffer.len();
+    for slot in buffer.rchunks_exact_mut(2) {
+        if rest < 10 {
+            if let [_, last] = slot
+                && (rest > 0 || digits == 0)
+            {
+                *last = b'0' + rest as u8;
+                start -= 1;
+            }
+            break;
         }
-    };
-    let mut count = 0;
-    loop {
-        if count == scale && scale > 0 {
-            put(b'.');
-            written += 1;
-        }
-        put(b'0' + (rest % 10) as u8);
-        written += 1;
-        count += 1;
-        rest /= 10;
-        if rest == 0 && count > scale {
+        slot.copy_from_slice(PAIRS.get((rest % 100) as usize).unwrap_or(&[b'0'; 2]));
+        rest /= 100;
+        start -= 2;
+        if rest == 0 {
             break;
         }
     }
-    if negative {
-        put(b'-');
-        written += 1;
+    if scale > 0 {
+        let dot = buffer.len() - scale - 1;
+        start = start.min(dot);
+        buffer.copy_within(start..=dot, start - 1);
+        start -= 1;
+        if let Some(slot) = buffer.get_mut(dot) {
+            *slot = b'.';
+        }
     }
-    let text = buffer.last_chunk::<24>().and_then(|all| all.get(24 - written..));
-    out.write_str(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or(fmt::Error)?)
+    if negative {
+        start -= 1;
+        if let Some(slot) = buffer.get_mut(start) {
+            *slot = b'-';
+        }
+    }
+    let text = buffer.get(start..).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    out.write_str(text.ok_or(fmt::Error)?)
 }
 
 /// Reads the number that starts at `start`; gives it and the offset behind it.

@@ -55,13 +55,16 @@ pub struct Parsed {
 
 impl Value {
     /// Reads one JSON value and nothing else, at most [`VALUE_DEPTH_MAX`] levels deep.
-    pub fn parse(text: impl AsRef<[u8]>) -> Result<Value, ParseError> {
-        parse(text.as_ref(), &ParseOptions::default()).map(|parsed| parsed.value)
+    pub fn parse(text: impl JsonText) -> Result<Value, ParseError> {
+        Value::parse_with(text, &ParseOptions::default()).map(|parsed| parsed.value)
     }
 
     /// Reads one JSON value and nothing else.
-    pub fn parse_with(text: impl AsRef<[u8]>, options: &ParseOptions) -> Result<Parsed, ParseError> {
-        parse(text.as_ref(), options)
+    pub fn parse_with(text: impl JsonText, options: &ParseOptions) -> Result<Parsed, ParseError> {
+        match text.json_text() {
+            Ok(text) => parse(text, options),
+            Err((bytes, valid_bytes)) => Err(no_text(bytes, valid_bytes)),
+        }
     }
 }
 
@@ -73,11 +76,62 @@ impl std::str::FromStr for Value {
     }
 }
 
-fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Parsed, ParseError> {
+/// Anything that holds JSON text: strings as they are, bytes after a look whether they are UTF-8.
+pub trait JsonText: sealed::Sealed {
+    /// The text, or the bytes and how many of them are text.
+    #[doc(hidden)]
+    fn json_text(&self) -> Result<&str, (&[u8], usize)>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! json_texts {
+    ($as_text:ident: $($holder:ty),+) => {$(
+        impl sealed::Sealed for $holder {}
+        impl JsonText for $holder {
+            fn json_text(&self) -> Result<&str, (&[u8], usize)> {
+                $as_text(self)
+            }
+        }
+    )+};
+}
+json_texts!(text_of_str: str, String, Text, Cow<'_, str>, Box<str>, std::sync::Arc<str>);
+json_texts!(text_of_bytes: [u8], Vec<u8>, Cow<'_, [u8]>, Box<[u8]>, std::sync::Arc<[u8]>);
+
+impl<T: JsonText + ?Sized> sealed::Sealed for &T {}
+impl<T: JsonText + ?Sized> JsonText for &T {
+    fn json_text(&self) -> Result<&str, (&[u8], usize)> {
+        T::json_text(self)
+    }
+}
+
+impl<const N: usize> sealed::Sealed for [u8; N] {}
+impl<const N: usize> JsonText for [u8; N] {
+    fn json_text(&self) -> Result<&str, (&[u8], usize)> {
+        text_of_bytes(self)
+    }
+}
+
+fn text_of_str(text: &str) -> Result<&str, (&[u8], usize)> {
+    Ok(text)
+}
+
+fn text_of_bytes(bytes: &[u8]) -> Result<&str, (&[u8], usize)> {
+    std::str::from_utf8(bytes).map_err(|error| (bytes, error.valid_up_to()))
+}
+
+#[cold]
+fn no_text(bytes: &[u8], valid_bytes: usize) -> ParseError {
+    ParseError::at(ParseErrorKind::InvalidUtf8, bytes, valid_bytes)
+}
+
+fn parse(text: &str, options: &ParseOptions) -> Result<Parsed, ParseError> {
+    let bytes = text.as_bytes();
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(ParseError::at(ParseErrorKind::ByteOrderMark, bytes, 0));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| ParseError::at(ParseErrorKind::InvalidUtf8, bytes, error.valid_up_to()))?;
     let mut parser = Parser {
         cursor: Cursor::new(text, options.lone_surrogates),
         depth_max: options.depth_max,

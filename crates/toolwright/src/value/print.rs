@@ -13,7 +13,8 @@ const RESERVE_BYTES_MAX: u64 = 64 << 20;
 
 enum Open<'a> {
     Array(std::slice::Iter<'a, Value>),
-    Object(Members<'a>),
+    /// The members, and whether their keys print without escapes.
+    Object(Members<'a>, bool),
 }
 
 impl Value {
@@ -44,58 +45,49 @@ fn write_compact<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut next = Some(value);
     loop {
-        if let Some(value) = next.take() {
-            match value {
-                Value::Array(items) => {
-                    let mut items = items.iter();
-                    out.write_char('[')?;
-                    next = items.next();
-                    open.push(Open::Array(items));
+        match next.take() {
+            Some(Value::Array(items)) => {
+                out.write_char('[')?;
+                let mut items = items.iter();
+                next = items.next();
+                open.push(Open::Array(items));
+                if next.is_some() {
+                    continue;
                 }
-                Value::Object(object) => {
-                    let mut members = object.iter();
-                    out.write_char('{')?;
-                    next = match members.next() {
-                        Some((key, value)) => {
-                            write_key(key, out)?;
-                            Some(value)
-                        }
-                        None => None,
-                    };
-                    open.push(Open::Object(members));
-                }
-                scalar => write_scalar(scalar, out)?,
             }
-            if next.is_some() || open.is_empty() {
-                if next.is_none() {
-                    return Ok(());
-                }
-                continue;
-            }
-        }
-        match open.last_mut() {
-            None => return Ok(()),
-            Some(Open::Array(items)) => match items.next() {
-                Some(item) => {
-                    out.write_char(',')?;
-                    next = Some(item);
-                }
-                None => {
-                    out.write_char(']')?;
-                    open.pop();
-                }
-            },
-            Some(Open::Object(members)) => match members.next() {
-                Some((key, value)) => {
-                    out.write_char(',')?;
-                    write_key(key, out)?;
+            Some(Value::Object(object)) => {
+                out.write_char('{')?;
+                let mut members = object.iter();
+                let plain = object.shape().is_plain();
+                if let Some((key, value)) = members.next() {
+                    write_key(key, plain, out)?;
                     next = Some(value);
                 }
-                None => {
-                    out.write_char('}')?;
-                    open.pop();
+                open.push(Open::Object(members, plain));
+                if next.is_some() {
+                    continue;
                 }
-            },
+            }
+            Some(scalar) => write_scalar(scalar, out)?,
+            None => {}
+        }
+        let (item, close) = match open.last_mut() {
+            None => return Ok(()),
+            Some(Open::Array(items)) => (items.next().map(|item| (None, item)), ']'),
+            Some(Open::Object(members, plain)) => (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}'),
+        };
+        match item {
+            Some((key, value)) => {
+                out.write_char(',')?;
+                if let Some((key, plain)) = key {
+                    write_key(key, plain, out)?;
+                }
+                next = Some(value);
+            }
+            None => {
+                out.write_char(close)?;
+                open.pop();
+            }
         }
     }
 }
@@ -113,7 +105,7 @@ fn write_pretty<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
             }
             Some(Value::Object(object)) if !object.is_empty() => {
                 out.write_char('{')?;
-                open.push(Open::Object(object.iter()));
+                open.push(Open::Object(object.iter(), object.shape().is_plain()));
                 first = true;
             }
             Some(Value::Array(_)) => out.write_str("[]")?,
@@ -125,7 +117,7 @@ fn write_pretty<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
         let (item, close) = match open.last_mut() {
             None => return Ok(()),
             Some(Open::Array(items)) => (items.next().map(|item| (None, item)), ']'),
-            Some(Open::Object(members)) => (members.next().map(|(key, value)| (Some(key), value)), '}'),
+            Some(Open::Object(members, plain)) => (members.next().map(|(key, value)| (Some((key, *plain)), value)), '}'),
         };
         match item {
             Some((key, value)) => {
@@ -134,8 +126,8 @@ fn write_pretty<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {
                 }
                 first = false;
                 new_line(level, out)?;
-                if let Some(key) = key {
-                    write_key(key, out)?;
+                if let Some((key, plain)) = key {
+                    write_key(key, plain, out)?;
                     out.write_char(' ')?;
                 }
                 next = Some(value);
@@ -154,7 +146,12 @@ fn new_line<W: fmt::Write>(level: usize, out: &mut W) -> fmt::Result {
     (0..level).try_for_each(|_| out.write_str("  "))
 }
 
-fn write_key<W: fmt::Write>(key: &Text, out: &mut W) -> fmt::Result {
+fn write_key<W: fmt::Write>(key: &Text, plain: bool, out: &mut W) -> fmt::Result {
+    if plain {
+        out.write_char('"')?;
+        out.write_str(key)?;
+        return out.write_str("\":");
+    }
     write_string(key, out)?;
     out.write_char(':')
 }

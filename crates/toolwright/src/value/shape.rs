@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use triomphe::ThinArc;
 
 use super::Text;
+use super::parse::plain_end;
 use crate::limits::SHAPE_LINEAR_KEYS_MAX;
 
 /// An ordered list of distinct keys; a clone is one reference count.
@@ -17,6 +18,8 @@ pub struct Shape(ThinArc<Head, Key>);
 struct Head {
     /// Bytes of all keys with their quotes and colons, as printed before escaping.
     weight: u64,
+    /// Whether every key prints as it is, without an escape.
+    plain: bool,
     /// Positions sorted by tag and text; empty for short lists, which are searched from the front.
     index: Box<[u32]>,
 }
@@ -109,12 +112,17 @@ impl Shape {
     }
 
     pub(crate) fn from_distinct(index: Box<[u32]>, keys: impl ExactSizeIterator<Item = Key>) -> Shape {
-        let mut weight = 0;
-        let list = keys.inspect(|key| weight += key.text.len() as u64 + 3);
-        let mut shape = ThinArc::from_header_and_iter(Head { weight: 0, index }, list);
+        let (mut weight, mut plain) = (0, true);
+        let list = keys.inspect(|key| {
+            weight += key.text.len() as u64 + 3;
+            plain &= plain_end(key.text.as_bytes(), 0) == key.text.len();
+        });
+        let mut shape = ThinArc::from_header_and_iter(Head { weight: 0, plain: false, index }, list);
+        // The sums are known only now; nobody else has seen the new list, so this always succeeds.
         shape.with_arc_mut(|arc| {
             if let Some(inner) = triomphe::Arc::get_mut(arc) {
-                inner.header_mut().weight = weight;
+                let head = inner.header_mut();
+                (head.weight, head.plain) = (weight, plain);
             }
         });
         Shape(shape)
@@ -164,6 +172,10 @@ impl Shape {
 
     pub(crate) fn weight(&self) -> u64 {
         self.0.header.header.weight
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.header.header.plain
     }
 
     pub(crate) fn find(&self, tag: Tag, key: &str) -> Option<usize> {

@@ -22,12 +22,33 @@ fn special(word: u64) -> u64 {
 
 /// The offset of the next quote, backslash or control character from `at` on, or of the end.
 pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const BLOCK: usize = 32;
+    // Most strings are short; two words before the first block.
+    let mut words = 2;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let hits = special(u64::from_le_bytes(*chunk));
         if hits != 0 {
             return at + (hits.trailing_zeros() / 8) as usize;
         }
         at += 8;
+        words -= 1;
+        if words == 0 {
+            while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>())
+                && is_plain(block)
+            {
+                at += BLOCK;
+            }
+            // The block that is not plain has four words.
+            words = 4;
+        }
+    }
+    let left = bytes.len().saturating_sub(at);
+    if let Some(chunk) = bytes.last_chunk::<8>()
+        && (1..8).contains(&left)
+    {
+        // The bytes that are left, then zeros: the first of those is the end, which counts as special.
+        let word = u64::from_le_bytes(*chunk) >> (8 * (8 - left));
+        return at + (special(word).trailing_zeros() / 8) as usize;
     }
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, b'"' | b'\\' | 0..=0x1F) {
@@ -36,6 +57,12 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// Whether a block has no special byte; without an early exit, so that it compiles to vector instructions.
+fn is_plain(block: &[u8; 32]) -> bool {
+    let special = block.iter().fold(false, |special, byte| special | (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\'));
+    !special
 }
 
 /// A string's content, borrowed from the text when it has no escapes.

@@ -1,0 +1,165 @@
+//! What every command begins with: the files, the user's grants, and the way out.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::args::{Cli, Command, Common, Format};
+use crate::code;
+use crate::command;
+use crate::config::{Config, Layer, load};
+use crate::diagnostic::{self, Finding, Owner, Severity};
+use crate::exit::Exit;
+use crate::grant::{Grants, canonical};
+use crate::output::Output;
+use crate::paths;
+use crate::trust::TrustStore;
+
+/// One invocation of the command.
+pub(crate) struct App {
+    /// What every command takes.
+    pub(crate) common: Common,
+    /// Where results and messages go.
+    pub(crate) output: Output,
+}
+
+/// Does what the command line says.
+pub(crate) async fn run(cli: Cli) -> Exit {
+    let Cli { common, command } = cli;
+    let output = Output::new(common.format, common.color, common.quiet);
+    let mut app = App { common, output };
+    match command {
+        Command::Check { path, offline } => {
+            app.common.file = path.or(app.common.file);
+            command::check::check(&app, offline).await
+        }
+        Command::List { all } => command::list::list(&app, all).await,
+        Command::Describe { tool } => command::describe::describe(&app, &tool).await,
+        Command::Run(args) => command::run::run(&app, &args).await,
+        Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
+        Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
+        Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
+        Command::Explain { code } => command::explain::explain(output, code.as_deref()),
+        Command::Schema {
+            tool,
+            input,
+            output,
+        } => command::schema::schema(&app, tool.as_deref(), input, output).await,
+        Command::Completions { shell } => command::completions::completions(output, shell),
+        Command::Trust { path, yes, revoke } => command::trust::trust(&app, path, yes, revoke).await,
+    }
+}
+
+impl App {
+    /// The configuration, the user's own file first.
+    ///
+    /// # Errors
+    /// When there is no file, or it cannot be read; that is told already.
+    pub(crate) fn config(&self) -> Result<Config, Exit> {
+        let mut config = Config::default();
+        let environment = |name: &str| std::env::var(name).ok();
+        let user = user_file();
+        let project = self.project_file(user.is_some())?;
+        for (path, name, layer) in user.into_iter().chain(project) {
+            let twice = config.files.iter().any(|file| canonical(&file.path) == canonical(&path));
+            if twice {
+                continue;
+            }
+            match load::read(&path, &name) {
+                Ok(source) => load::add(&mut config, &source, &path, layer, &environment),
+                Err(finding) => return Err(self.fail(vec![*finding], Exit::Usage)),
+            }
+        }
+        Ok(config)
+    }
+
+    fn project_file(&self, has_user_file: bool) -> Result<Option<(PathBuf, String, Layer)>, Exit> {
+        if let Some(path) = &self.common.file {
+            let name = path.display().to_string();
+            return Ok(Some((path.clone(), name, Layer::Project)));
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        match load::find(&here) {
+            Some(path) => {
+                let name = relative(&path, &here);
+                Ok(Some((PathBuf::from(&name), name, Layer::Project)))
+            }
+            None if has_user_file => Ok(None),
+            None => {
+                let message = "there is no `toolwright.yaml` here or in a folder above";
+                let finding = Finding::error(code::UNREADABLE, message)
+                    .help("write one, or name a file with `--file FILE`");
+                Err(self.fail(vec![finding], Exit::Usage))
+            }
+        }
+    }
+
+    /// What the user allows.
+    pub(crate) fn grants(&self, config: &Config) -> Grants {
+        Grants::decide(config, &self.common.allow, self.trust_store().as_ref())
+    }
+
+    /// Where accepted files are remembered.
+    pub(crate) fn trust_store(&self) -> Option<TrustStore> {
+        paths::data_dir(|name| std::env::var_os(name)).map(|dir| TrustStore::new(&dir))
+    }
+
+    /// Whether the file as a whole can be used; what is wrong with it is told.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(crate) fn usable(&self, config: &Config) -> Result<(), Exit> {
+        let of_the_file: Vec<Finding> = config
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error && finding.owner == Owner::File)
+            .map(|finding| finding.clone().map_text(|text| config.secrets.mask(text)))
+            .collect();
+        match of_the_file.is_empty() {
+            true => Ok(()),
+            false => Err(self.fail(of_the_file, Exit::DoesNotCheck)),
+        }
+    }
+
+    /// Tells what is wrong, in the form that was asked for, and how the command ends.
+    pub(crate) fn fail(&self, mut findings: Vec<Finding>, exit: Exit) -> Exit {
+        diagnostic::sort(&mut findings);
+        match self.output.format {
+            Format::Json => self.output.error(&format!("{:#}\n", failure(&findings))),
+            Format::Human | Format::Plain => self.output.error(&self.output.findings(&findings)),
+        }
+        exit
+    }
+}
+
+/// Findings in the form of a call's result, so that a script reads one form.
+fn failure(findings: &[Finding]) -> serde_json::Value {
+    let first = findings.first();
+    serde_json::json!({
+        "success": false,
+        "error": first.map_or_else(String::new, |finding| finding.message.clone()),
+        "help": first.and_then(|finding| finding.help.clone()),
+        "details": {
+            "code": first.map_or_else(String::new, |finding| finding.code.clone()),
+            "findings": diagnostic::to_json(findings)["findings"],
+        },
+        "effects": [],
+    })
+}
+
+fn user_file() -> Option<(PathBuf, String, Layer)> {
+    let dir = paths::config_dir(|name| std::env::var_os(name))?;
+    let path = dir.join("config.yaml");
+    let name = path.display().to_string();
+    path.is_file().then_some((path, name, Layer::User))
+}
+
+/// The way to a file of this folder or of one above it.
+fn relative(path: &Path, here: &Path) -> String {
+    let Some(folder) = path.parent() else {
+        return path.display().to_string();
+    };
+    let up = here.strip_prefix(folder).map_or(0, |below| {
+        below.components().filter(|part| matches!(part, Component::Normal(_))).count()
+    });
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    format!("{}{}", "../".repeat(up), name.unwrap_or_default())
+}

@@ -1,0 +1,187 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+/// Composite tools over many sources, one gate, and an answer to what was done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolwright",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = false,
+    after_help = "Exit codes: 0 ok, 2 usage, 10 tool failed, 11 refused, 12 needs approval, \
+                  13 in doubt, 20 does not check, 21 journal unavailable; 1 is a bug in toolwright."
+)]
+pub(crate) struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// The configuration [default: toolwright.yaml, .yml or .json here or in a folder above]
+    #[arg(long, short, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// How to print
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human, value_name = "FORM")]
+    pub(crate) format: Format,
+    /// Let composites use this tool with side effects, this time (repeatable)
+    #[arg(long, global = true, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// No progress and no notes
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// One line per thing, for scripts.
+    Plain,
+    /// One JSON document.
+    Json,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show everything that is wrong with a configuration, at once
+    Check {
+        /// The file to check
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: Option<PathBuf>,
+        /// Look at the file only: start no server
+        #[arg(long)]
+        offline: bool,
+    },
+    /// List the tools there are
+    List {
+        /// Also the tools that the configuration hides
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show what a tool takes, gives and does
+    Describe {
+        /// The tool's id
+        tool: String,
+    },
+    /// Run a tool and print its result
+    Run(RunArgs),
+    /// Run a composite, except its steps with side effects and nested composites
+    DryRun(DryArgs),
+    /// Like dry-run, but enter nested composites
+    Rehearse(DryArgs),
+    /// Draw a composite
+    Graph {
+        /// The composite's id
+        tool: String,
+        /// The form of the drawing
+        #[arg(long = "as", value_enum, default_value_t = Drawing::Text, value_name = "FORM")]
+        drawing: Drawing,
+    },
+    /// Explain a code that a message showed
+    Explain {
+        /// The code [default: list them all]
+        code: Option<String>,
+    },
+    /// Print the JSON Schema of toolwright.yaml, or one of a tool
+    Schema {
+        /// A tool's id
+        tool: Option<String>,
+        /// The tool's input schema
+        #[arg(long, requires = "tool", conflicts_with = "output")]
+        input: bool,
+        /// The tool's output schema
+        #[arg(long, requires = "tool")]
+        output: bool,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Accept (or revoke) a project's list of side-effecting tools
+    Trust {
+        /// The project's configuration
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: PathBuf,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Take it back
+        #[arg(long, conflicts_with = "yes")]
+        revoke: bool,
+    },
+}
+
+/// A tool and its input.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The tool's id
+    pub(crate) tool: String,
+    /// The input as JSON, from a file with @FILE, from standard input with -
+    #[arg(long, short, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Members of the input: key=value, read as its schema says, or key:=JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) pairs: Vec<String>,
+}
+
+/// A composite, its input, and the outputs of what does not run.
+#[derive(Debug, Args)]
+pub(crate) struct DryArgs {
+    /// The composite and its input.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// The output of a step that does not run (repeatable); JSON may come from @FILE
+    #[arg(long, value_name = "STEP=JSON")]
+    pub(crate) output: Vec<String>,
+    /// All such outputs as one JSON object, from a file with @FILE
+    #[arg(long, value_name = "JSON")]
+    pub(crate) outputs: Option<String>,
+}
+
+/// The form of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Drawing {
+    /// For a terminal.
+    Text,
+    /// For Markdown.
+    Mermaid,
+    /// For Graphviz.
+    Dot,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

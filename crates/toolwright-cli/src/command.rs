@@ -1,0 +1,12 @@
+//! One file a command. Each says what it did as an exit code; none of them ends the process.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod describe;
+pub(crate) mod dry_run;
+pub(crate) mod explain;
+pub(crate) mod graph;
+pub(crate) mod list;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod trust;

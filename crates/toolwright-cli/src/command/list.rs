@@ -1,0 +1,177 @@
+//! `list`: every tool there is, also those that cannot be called, with the reason.
+
+use std::fmt::Write as _;
+
+use crate::app::App;
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::host::{Host, Want};
+use crate::interrupt::until_first;
+use crate::output::Output;
+use crate::style::{cut, one_line, pad, wrap};
+use crate::view::{State, ToolView, Why, effect_words, stands_out};
+
+/// Lists the tools; `all` also shows hidden ones.
+pub(crate) async fn list(app: &App, all: bool) -> Exit {
+    let config = match app.config() {
+        Ok(config) => config,
+        Err(exit) => return exit,
+    };
+    if let Err(exit) = app.usable(&config) {
+        return exit;
+    }
+    let grants = app.grants(&config);
+    let opened = until_first(Host::open(config, &grants, &Want::Everything)).await;
+    let Some(host) = opened else {
+        return Exit::Interrupted;
+    };
+    if until_first(host.close()).await.is_none() {
+        return Exit::Interrupted;
+    }
+    let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
+    let text = match app.output.format {
+        Format::Json => json(&host, &shown),
+        Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
+        Format::Human => human(app.output, &host, &shown),
+    };
+    app.output.result(&host.secrets.mask(&text));
+    Exit::Ok
+}
+
+fn json(host: &Host, shown: &[&ToolView]) -> String {
+    let sources = host.sources.iter().map(|source| {
+        let why = source.why.as_ref();
+        serde_json::json!({
+            "name": source.name,
+            "kind": source.kind,
+            "available": why.is_none(),
+            "why": why.map(|why| serde_json::json!({"code": why.code, "message": why.message, "help": why.help})),
+            "skipped": source.skipped.iter()
+                .map(|(name, reason)| serde_json::json!({"name": name, "reason": reason}))
+                .collect::<Vec<_>>(),
+        })
+    });
+    let document = serde_json::json!({
+        "tools": shown.iter().map(|tool| tool.to_json(false)).collect::<Vec<_>>(),
+        "sources": sources.collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}
+
+/// Columns with tabs between them: id, state, effect, source, description.
+fn plain(tool: &ToolView) -> String {
+    let columns = [
+        tool.id.clone(),
+        tool.state.word().to_owned(),
+        effect_words(tool.effect.as_ref()),
+        tool.source.clone(),
+        one_line(&tool.description),
+    ];
+    format!("{}\n", columns.join("\t"))
+}
+
+fn human(output: Output, host: &Host, shown: &[&ToolView]) -> String {
+    let style = output.out;
+    let mut out = String::new();
+    let id_width = shown.iter().map(|tool| tool.id.chars().count()).max().unwrap_or(0);
+    let id_width = id_width.clamp(8, 32);
+    for source in &host.sources {
+        let tools: Vec<&&ToolView> = shown
+            .iter()
+            .filter(|tool| tool.inside.is_none() && tool.source == source.name)
+            .collect();
+        if tools.is_empty() && source.why.is_none() && source.skipped.is_empty() {
+            continue;
+        }
+        heading(&mut out, output, &source.name, kind_words(&source.kind));
+        for tool in tools {
+            row(&mut out, output, tool, id_width);
+        }
+        for (name, reason) in &source.skipped {
+            let text = format!("{name}: not offered: {}", one_line(reason));
+            let _ = writeln!(out, "{}", style.dim(&wrap(&text, output.width(), "  ")));
+        }
+        if let Some(why) = &source.why {
+            let text = format!("not there: {}", one_line(&why.message));
+            let _ = writeln!(out, "{}", style.red(&wrap(&text, output.width(), "  ")));
+        }
+    }
+    let composites: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_some()).collect();
+    if !composites.is_empty() {
+        heading(&mut out, output, "composites", "");
+        for tool in composites {
+            row(&mut out, output, tool, id_width);
+            inside(&mut out, output, tool);
+        }
+    }
+    if out.is_empty() {
+        out.push_str("there are no tools\n");
+    }
+    out
+}
+
+fn heading(out: &mut String, output: Output, name: &str, kind: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    let kind = if kind.is_empty() { String::new() } else { format!("  {kind}") };
+    let _ = writeln!(out, "{}{}", output.out.bold(name), output.out.dim(&kind));
+}
+
+fn row(out: &mut String, output: Output, tool: &ToolView, id_width: usize) {
+    let style = output.out;
+    let effect = effect_words(tool.effect.as_ref());
+    let (word, painted) = match &tool.state {
+        State::Ready if stands_out(tool.effect.as_ref()) => (effect.clone(), style.yellow(&effect)),
+        State::Ready => (effect.clone(), style.green(&effect)),
+        other => (other.word().to_owned(), style.red(other.word())),
+    };
+    let fill = " ".repeat(EFFECT_WIDTH.saturating_sub(word.chars().count()));
+    let room = output.width().saturating_sub(id_width + EFFECT_WIDTH + 6);
+    let description = cut(&one_line(&tool.description), room);
+    let hidden = if tool.hidden { "(hidden) " } else { "" };
+    let line = format!("  {}  {painted}{fill}  {hidden}{description}", style.bold(&pad(&tool.id, id_width)));
+    let _ = writeln!(out, "{}", line.trim_end());
+    if let Some(why) = tool.state.why() {
+        reason(out, output, why);
+    }
+}
+
+/// Columns of the effect.
+const EFFECT_WIDTH: usize = 11;
+
+fn reason(out: &mut String, output: Output, why: &Why) {
+    let text = format!("{}: {}", why.code, one_line(&why.message));
+    let _ = writeln!(out, "{}", wrap(&text, output.width(), "      "));
+    if let Some(help) = &why.help {
+        let _ = writeln!(out, "{}", wrap(&one_line(help), output.width(), "      "));
+    }
+}
+
+fn inside(out: &mut String, output: Output, tool: &ToolView) {
+    let Some(inside) = &tool.inside else { return };
+    let steps: Vec<String> = inside.steps.iter().map(|step| step.tool.clone()).collect();
+    let text = format!("steps: {}", steps.join(" → "));
+    let _ = writeln!(out, "{}", output.out.dim(&wrap(&text, output.width(), "      ")));
+    if !inside.effects.is_empty() {
+        let effects: Vec<String> = inside
+            .effects
+            .iter()
+            .map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref())))
+            .collect();
+        let text = format!("effects: {}", effects.join(", "));
+        let _ = writeln!(out, "{}", output.out.yellow(&wrap(&text, output.width(), "      ")));
+    }
+}
+
+/// What a source is, in words.
+pub(crate) fn kind_words(kind: &str) -> &'static str {
+    match kind {
+        "command" => "command lines",
+        "mcp-stdio" => "MCP server over stdio",
+        "mcp-http" => "MCP server over HTTP",
+        "mcp" => "MCP server",
+        "composite" => "composite",
+        _ => "",
+    }
+}

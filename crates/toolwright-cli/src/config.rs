@@ -1,0 +1,89 @@
+//! What the files say: sources, tools, composites and policy, each with its place.
+//!
+//! Everything that is wrong is a finding; what is right is there all the same. This module starts
+//! nothing and decides nothing.
+
+pub(crate) mod composite;
+pub(crate) mod expand;
+pub(crate) mod load;
+mod mcp_servers;
+pub(crate) mod members;
+pub(crate) mod policy;
+pub(crate) mod reader;
+pub(crate) mod source;
+pub(crate) mod tool;
+pub(crate) mod units;
+pub(crate) mod yaml;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diagnostic::{Finding, Owner, SourceText};
+use crate::secret::Secrets;
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// The user's own: it may grant.
+    User,
+    /// The project's: it may narrow, and grant only what the user accepted.
+    Project,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct LoadedFile {
+    /// Its text.
+    pub(crate) source: Arc<SourceText>,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Whose it is.
+    pub(crate) layer: Layer,
+    /// Its `policy` section.
+    pub(crate) policy: Option<policy::PolicyEntry>,
+}
+
+/// Everything the files say.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    /// The files, the user's first.
+    pub(crate) files: Vec<LoadedFile>,
+    /// Where tools come from.
+    pub(crate) sources: Vec<source::Source>,
+    /// What the host says about them.
+    pub(crate) tools: Vec<tool::ToolEntry>,
+    /// Composites, in the order of the files.
+    pub(crate) composites: Vec<composite::CompositeEntry>,
+    /// What is wrong.
+    pub(crate) findings: Vec<Finding>,
+    /// What must not be shown.
+    pub(crate) secrets: Secrets,
+}
+
+impl Config {
+    /// The project's file, when there is one.
+    pub(crate) fn project(&self) -> Option<&LoadedFile> {
+        self.files.iter().find(|file| file.layer == Layer::Project)
+    }
+}
+
+/// Which entry of the file a byte stands in.
+fn owner_at(root: &yaml::Node, at: usize) -> Option<Owner> {
+    let inside = |entries: &[yaml::Entry]| {
+        let entry = entries.iter().rev().find(|entry| entry.key_span.start <= at)?;
+        Some((entry.key.clone(), entry.value.clone()))
+    };
+    let (section, value) = inside(root.entries()?)?;
+    let (name, value) = inside(value.entries()?)?;
+    match section.as_str() {
+        "composites" => Some(Owner::Composite(name)),
+        "tools" => Some(Owner::Tool(name)),
+        "mcpServers" => Some(Owner::Source(name)),
+        "sources" => {
+            let tools = value.entry("tools").filter(|tools| tools.key_span.start <= at);
+            let tool = tools.and_then(|tools| inside(tools.value.entries()?));
+            Some(tool.map_or(Owner::Source(name), |(tool, _)| Owner::Tool(tool)))
+        }
+        _ => None,
+    }
+}

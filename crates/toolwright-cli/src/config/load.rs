@@ -1,0 +1,164 @@
+//! From files to one configuration: finding them, reading them, and laying them over each other.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::expand::Environment;
+use super::members::FILE;
+use super::reader::Reader;
+use super::yaml::{self, Entry, Node, Problem};
+use super::{Config, Layer, LoadedFile, composite, mcp_servers, policy, source, tool};
+use crate::code;
+use crate::diagnostic::{Finding, SourceText};
+
+/// The names that are looked for without `--file`.
+pub(crate) const NAMES: [&str; 3] = ["toolwright.yaml", "toolwright.yml", "toolwright.json"];
+
+/// The largest file that is read.
+pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// The configuration of this folder, or of the nearest folder above it that has one.
+pub(crate) fn find(from: &Path) -> Option<PathBuf> {
+    from.ancestors()
+        .flat_map(|folder| NAMES.iter().map(move |name| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Reads the text of a file; `name` is what people call it.
+///
+/// # Errors
+/// A finding that says why the file cannot be read.
+pub(crate) fn read(path: &Path, name: &str) -> Result<Arc<SourceText>, Box<Finding>> {
+    let unreadable = |why: String| Box::new(Finding::error(code::UNREADABLE, why));
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(cannot_read(name, &error)))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let limit = FILE_BYTES_MAX / 1024 / 1024;
+        return Err(unreadable(format!("`{name}` is larger than {limit} MiB")));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(SourceText::new(name, text)),
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let source = SourceText::new(name, text);
+            let finding = Finding::error(code::UNREADABLE, format!("`{name}` is not UTF-8 text"))
+                .at(&source, valid..valid + 1, "this is no character")
+                .help("save the file as UTF-8");
+            Err(Box::new(finding))
+        }
+    }
+}
+
+fn cannot_read(name: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no file `{name}`"),
+        _ => format!("`{name}` cannot be read: {error}"),
+    }
+}
+
+/// Reads one file into the configuration.
+pub(crate) fn add(
+    config: &mut Config,
+    source: &Arc<SourceText>,
+    path: &Path,
+    layer: Layer,
+    environment: &dyn Environment,
+) {
+    // Absolute, so that it means the same wherever a command runs.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let base = absolute.parent().map(Path::to_path_buf).unwrap_or_default();
+    let mut reader = Reader::new(source, environment);
+    let (root, problems) = yaml::parse(source.text());
+    let mut file = LoadedFile {
+        source: Arc::clone(source),
+        path: path.to_path_buf(),
+        layer,
+        policy: None,
+    };
+    for problem in problems {
+        reader.findings.push(finding(problem, source, root.as_ref()));
+    }
+    if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
+        members(&mut reader, config, &mut file, &root, &base);
+    }
+    config.findings.append(&mut reader.findings);
+    config.secrets.extend(&reader.secrets);
+    config.files.push(file);
+}
+
+fn is_empty(node: &Node) -> bool {
+    node.scalar()
+        .is_some_and(|scalar| scalar.meaning == yaml::Meaning::Null)
+}
+
+/// A problem of the text belongs to the entry it stands in, so that it stops nothing else.
+fn finding(problem: Problem, source: &Arc<SourceText>, root: Option<&Node>) -> Finding {
+    let owner = root.and_then(|root| super::owner_at(root, problem.span.start));
+    let mut finding = Finding::error(problem.code, problem.message)
+        .at(source, problem.span, problem.label)
+        .maybe_help(problem.help);
+    if let Some((span, label)) = problem.related {
+        finding = finding.at(source, span, label);
+    }
+    match owner {
+        Some(owner) if problem.code != code::SYNTAX => finding.owner(owner),
+        _ => finding,
+    }
+}
+
+fn members(
+    reader: &mut Reader<'_>,
+    config: &mut Config,
+    file: &mut LoadedFile,
+    root: &Node,
+    base: &Path,
+) {
+    // A client's own file may hold anything else; what it says to that client is not for us.
+    let ours = ["sources", "tools", "composites", "policy"];
+    reader.lenient =
+        root.get("mcpServers").is_some() && !ours.iter().any(|name| root.get(name).is_some());
+    for member in reader.members(root, &FILE).unwrap_or_default() {
+        match member.key.as_str() {
+            "sources" => {
+                for entry in section(reader, member) {
+                    config.sources.push(source::read(reader, entry, base));
+                }
+            }
+            "mcpServers" => {
+                for entry in section(reader, member) {
+                    config.sources.push(mcp_servers::read(reader, entry, base));
+                }
+            }
+            "tools" => {
+                for entry in section(reader, member) {
+                    config.tools.extend(tool::read(reader, entry));
+                }
+            }
+            "composites" => {
+                for entry in section(reader, member) {
+                    config.composites.extend(composite::read(reader, entry));
+                }
+            }
+            "policy" => file.policy = policy::read(reader, member),
+            _ => {}
+        }
+    }
+}
+
+/// The entries of a section; nothing at all is an empty section.
+fn section<'n>(reader: &mut Reader<'_>, member: &'n Entry) -> &'n [Entry] {
+    match member.value.entries() {
+        Some(entries) => entries,
+        None if is_empty(&member.value) => &[],
+        None => {
+            reader.wrong_type(&member.value, &format!("`{}` is a mapping", member.key));
+            &[]
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Every member that `toolwright.yaml` knows, once: the reader refuses what is not here, and the
+//! JSON Schema for editors is made of it.
+
+/// A member of a mapping in the file.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it means, for an editor.
+    pub(crate) doc: &'static str,
+    /// The JSON Schema of its value, as JSON; `{"$ref": "#/$defs/..."}` names another mapping.
+    pub(crate) schema: &'static str,
+}
+
+/// A kind of mapping in the file.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// What messages call it: `a command tool`.
+    pub(crate) what: &'static str,
+    /// Its name in the JSON Schema.
+    pub(crate) def: &'static str,
+    /// Its members.
+    pub(crate) members: &'static [Member],
+    /// Members that have to be there.
+    pub(crate) required: &'static [&'static str],
+}
+
+impl Shape {
+    /// The names of the members.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.members.iter().map(|member| member.name)
+    }
+}
+
+const fn member(name: &'static str, schema: &'static str, doc: &'static str) -> Member {
+    Member { name, doc, schema }
+}
+
+const TEXT: &str = r#"{"type": "string"}"#;
+const ARGUMENTS: &str = r#"{"type": "array", "items": {"type": ["string", "number", "boolean"]}}"#;
+const FLAG: &str = r#"{"type": "boolean"}"#;
+const DURATION: &str =
+    r#"{"type": "string", "pattern": "^[0-9.]+ ?(ms|s|m|min|h)$", "examples": ["500ms", "20s", "2m"]}"#;
+const SIZE: &str = r#"{"type": ["string", "integer"], "examples": ["64KiB", "1MiB"]}"#;
+const VARIABLES: &str =
+    r#"{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}"#;
+const SCHEMA: &str = r#"{"type": ["object", "boolean"]}"#;
+const EFFECT_SCHEMA: &str =
+    r##"{"anyOf": [{"enum": ["read", "write", "idempotent"]}, {"$ref": "#/$defs/effect"}]}"##;
+const EXAMPLES: &str = r##"{"type": "array", "items": {"$ref": "#/$defs/example"}}"##;
+const ANYTHING: &str = "true";
+
+/// The whole file.
+pub(crate) const FILE: Shape = Shape {
+    what: "the configuration",
+    def: "file",
+    required: &[],
+    members: &[
+        member(
+            "sources",
+            r##"{"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#/$defs/commandSource"}, {"$ref": "#/$defs/stdioSource"}, {"$ref": "#/$defs/httpSource"}]}}"##,
+            "where tools come from: command lines and MCP servers, by name",
+        ),
+        member(
+            "mcpServers",
+            r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/clientServer"}}"##,
+            "MCP servers as other clients write them; they are sources",
+        ),
+        member(
+            "tools",
+            r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}}"##,
+            "what you say about tools of the sources, by id: effect, new name, fixed arguments",
+        ),
+        member(
+            "composites",
+            r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/composite"}}"##,
+            "tools whose body is a list of steps, by id",
+        ),
+        member(
+            "policy",
+            r##"{"$ref": "#/$defs/policy"}"##,
+            "what composites may do; counts once accepted with `toolwright trust`",
+        ),
+        member(
+            "$schema",
+            TEXT,
+            "where an editor finds the JSON Schema of this file",
+        ),
+    ],
+};
+
+/// A source of command lines.
+pub(crate) const COMMAND_SOURCE: Shape = Shape {
+    what: "a command source",
+    def: "commandSource",
+    required: &["tools"],
+    members: &[
+        member(
+            "tools",
+            r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/commandTool"}}"##,
+            "the tools, by id",
+        ),
+        member("cwd", TEXT, "the folder the commands run in, relative to this file"),
+        member("env", VARIABLES, "environment variables for the commands; never shown"),
+        member("cleanEnv", FLAG, "give the commands no variables but those in `env`"),
+        member("timeout", DURATION, "how long a command may run"),
+        member("maxOutput", SIZE, "how much a command may print"),
+    ],
+};
+
+/// A tool that is a command line.
+pub(crate) const COMMAND_TOOL: Shape = Shape {
+    what: "a command tool",
+    def: "commandTool",
+    required: &["argv"],
+    members: &[
+        member("description", TEXT, "what the tool is for"),
+        member("title", TEXT, "a name for people"),
+        member(
+            "argv",
+            r#"{"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}}"#,
+            "the command, one element per argument: {name} stands for an argument of the tool",
+        ),
+        member("stdin", TEXT, "what the command reads, with {name} as in argv"),
+        member("effect", EFFECT_SCHEMA, "what calling it does to the world; absent = not declared"),
+        member("input", SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
+        member("output", SCHEMA, "JSON Schema of the output"),
+        member(
+            "stdout",
+            r#"{"enum": ["text", "json", "lines"]}"#,
+            "how the command's output is read",
+        ),
+        member(
+            "exitCodes",
+            r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#,
+            "which exit codes count as success",
+        ),
+        member("cwd", TEXT, "the folder the command runs in, relative to this file"),
+        member("env", VARIABLES, "environment variables for the command; never shown"),
+        member("cleanEnv", FLAG, "give the command no variables but those in `env`"),
+        member("timeout", DURATION, "how long the command may run"),
+        member("maxOutput", SIZE, "how much the command may print"),
+        member("endOfOptions", FLAG, "put `--` before the arguments that come from outside"),
+        member("examples", EXAMPLES, "examples of input and output"),
+    ],
+};
+
+/// An MCP server over stdio.
+pub(crate) const STDIO_SOURCE: Shape = Shape {
+    what: "an MCP source over stdio",
+    def: "stdioSource",
+    required: &["command"],
+    members: &[
+        member("command", TEXT, "the program to start"),
+        member("args", ARGUMENTS, "its arguments"),
+        member("env", VARIABLES, "environment variables for it; never shown"),
+        member("cleanEnv", FLAG, "give it no variables but those in `env`"),
+        member("cwd", TEXT, "the folder it runs in, relative to this file"),
+        member("trust", TRUST, "whether its hints count as effects"),
+        member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
+        member("startTimeout", DURATION, "how long it may take to start"),
+        member("idleTimeout", DURATION, "how long a call may stay without any sign of life"),
+        member("callTimeout", DURATION, "how long a call may take"),
+    ],
+};
+
+const TRUST: &str = r#"{"enum": ["none", "hints"]}"#;
+
+/// An MCP server over streamable HTTP.
+pub(crate) const HTTP_SOURCE: Shape = Shape {
+    what: "an MCP source over HTTP",
+    def: "httpSource",
+    required: &["url"],
+    members: &[
+        member("url", TEXT, "the server's address"),
+        member("headers", VARIABLES, "headers for every request; never shown"),
+        member("trust", TRUST, "whether its hints count as effects"),
+        member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
+        member("startTimeout", DURATION, "how long it may take to answer first"),
+        member("idleTimeout", DURATION, "how long a call may stay without any sign of life"),
+        member("callTimeout", DURATION, "how long a call may take"),
+    ],
+};
+
+/// An MCP server as clients write it.
+pub(crate) const CLIENT_SERVER: Shape = Shape {
+    what: "an entry of `mcpServers`",
+    def: "clientServer",
+    required: &[],
+    members: &[
+        member(
+            "type",
+            r#"{"enum": ["stdio", "http", "streamable-http", "streamableHttp"]}"#,
+            "the transport; absent = by `command` or `url`",
+        ),
+        member("command", TEXT, "the program to start"),
+        member("args", ARGUMENTS, "its arguments"),
+        member("env", VARIABLES, "environment variables for it; never shown"),
+        member("cwd", TEXT, "the folder it runs in, relative to this file"),
+        member("url", TEXT, "the server's address"),
+        member("headers", VARIABLES, "headers for every request; never shown"),
+        member("disabled", FLAG, "leave it out"),
+    ],
+};
+
+/// What the host says about a tool.
+pub(crate) const TOOL: Shape = Shape {
+    what: "an entry of `tools`",
+    def: "tool",
+    required: &[],
+    members: &[
+        member("effect", EFFECT_SCHEMA, "what calling it does to the world"),
+        member("name", TEXT, "its new id"),
+        member("title", TEXT, "a name for people"),
+        member("description", TEXT, "what it is for"),
+        member(
+            "pin",
+            r#"{"type": "object"}"#,
+            "arguments that are fixed and no longer asked for",
+        ),
+        member("hidden", FLAG, "do not list it; composites may still use it"),
+    ],
+};
+
+/// A composite.
+pub(crate) const COMPOSITE: Shape = Shape {
+    what: "a composite",
+    def: "composite",
+    required: &["steps"],
+    members: &[
+        member("mode", r#"{"const": "compose"}"#, "the only mode there is"),
+        member("description", TEXT, "what the composite is for"),
+        member("title", TEXT, "a name for people"),
+        member("input", SCHEMA, "JSON Schema of the input"),
+        member("strictMode", FLAG, "the dialect of references: true (default) is the strict one"),
+        member(
+            "steps",
+            r##"{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}"##,
+            "the steps, in the order they run",
+        ),
+        member("output", ANYTHING, "a mapping that makes the output after the last step"),
+        member("examples", EXAMPLES, "examples of input and output"),
+    ],
+};
+
+/// A step of a composite.
+pub(crate) const STEP: Shape = Shape {
+    what: "a step",
+    def: "step",
+    required: &["name", "tool"],
+    members: &[
+        member("name", TEXT, "the step's name, unique in the composite"),
+        member("tool", TEXT, "the id of the tool it calls"),
+        member(
+            "inputMapping",
+            ANYTHING,
+            "the tool's arguments: values, or references such as $input.topic and $prev",
+        ),
+    ],
+};
+
+/// The `policy` section.
+pub(crate) const POLICY: Shape = Shape {
+    what: "the policy",
+    def: "policy",
+    required: &[],
+    members: &[member(
+        "sideEffectingTools",
+        r#"{"type": "array", "items": {"type": "string"}}"#,
+        "tools with side effects that composites may use",
+    )],
+};
+
+/// An example of a tool.
+pub(crate) const EXAMPLE: Shape = Shape {
+    what: "an example",
+    def: "example",
+    required: &["input"],
+    members: &[
+        member("title", TEXT, "what it shows"),
+        member("input", ANYTHING, "the input"),
+        member("output", ANYTHING, "the output it gives"),
+    ],
+};
+
+/// An effect of the host's own class.
+pub(crate) const EFFECT: Shape = Shape {
+    what: "an effect",
+    def: "effect",
+    required: &["class", "impact"],
+    members: &[
+        member("class", TEXT, "the host's own word for it"),
+        member(
+            "impact",
+            r#"{"enum": ["none", "idempotent", "once"]}"#,
+            "what calling it twice does: nothing at all, the same as once, or it again",
+        ),
+    ],
+};
+
+/// Every shape.
+pub(crate) const SHAPES: [&Shape; 12] = [
+    &FILE,
+    &COMMAND_SOURCE,
+    &COMMAND_TOOL,
+    &STDIO_SOURCE,
+    &HTTP_SOURCE,
+    &CLIENT_SERVER,
+    &TOOL,
+    &COMPOSITE,
+    &STEP,
+    &POLICY,
+    &EXAMPLE,
+    &EFFECT,
+];

@@ -1,0 +1,50 @@
+//! Findings as one JSON document.
+
+use serde_json::{Value, json};
+
+use super::{Finding, Label, Severity, count};
+
+/// `{ok, errors, warnings, findings: [...]}`.
+pub(super) fn document(findings: &[Finding]) -> Value {
+    let (errors, warnings) = count(findings);
+    json!({
+        "ok": errors == 0,
+        "errors": errors,
+        "warnings": warnings,
+        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut value = json!({
+        "severity": severity,
+        "code": finding.code,
+        "message": finding.message,
+        "help": finding.help,
+    });
+    let mut places = finding.labels.iter();
+    if let (Some(object), Some(main)) = (value.as_object_mut(), places.next()) {
+        if let Value::Object(place) = place(main) {
+            object.extend(place);
+        }
+        object.insert("related".into(), places.map(place).collect());
+    }
+    value
+}
+
+fn place(label: &Label) -> Value {
+    let (line, column) = label.source.line_column(label.span.start);
+    let (end_line, end_column) = label.source.line_column(label.span.end);
+    json!({
+        "file": label.source.name(),
+        "line": line,
+        "column": column,
+        "endLine": end_line,
+        "endColumn": end_column,
+        "label": label.text,
+    })
+}

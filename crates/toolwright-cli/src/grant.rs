@@ -1,0 +1,133 @@
+//! Which tools with side effects composites may use, and who said so.
+//!
+//! The user's own configuration and `--allow` count as they are; a project's list counts once the
+//! user accepted exactly that list. Everything else is refused, with the command that would allow it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::code;
+use crate::config::{Config, Layer, LoadedFile};
+use crate::diagnostic::Finding;
+use crate::trust::{TrustStore, Verdict};
+
+/// What counts, and what would.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    listed: BTreeSet<String>,
+    waiting: Option<Waiting>,
+    /// The project's file, as people call it.
+    file: Option<String>,
+}
+
+/// A project's list that the user has not accepted.
+#[derive(Debug)]
+struct Waiting {
+    tools: Vec<String>,
+    before: Option<Vec<String>>,
+}
+
+impl Grants {
+    /// Decides. Whatever goes wrong on the way grants nothing.
+    pub(crate) fn decide(config: &Config, allow: &[String], store: Option<&TrustStore>) -> Self {
+        let mut grants = Self {
+            listed: allow.iter().cloned().collect(),
+            waiting: None,
+            file: config.project().map(|file| file.source.name().to_owned()),
+        };
+        for file in &config.files {
+            let tools = names(file);
+            match file.layer {
+                Layer::User => grants.listed.extend(tools),
+                Layer::Project if tools.is_empty() => {}
+                Layer::Project => match verdict(file, store) {
+                    Verdict::Accepted => grants.listed.extend(tools),
+                    Verdict::Changed(before) => {
+                        let before = Some(before);
+                        grants.waiting = Some(Waiting { tools, before });
+                    }
+                    Verdict::Unknown => {
+                        let before = None;
+                        grants.waiting = Some(Waiting { tools, before });
+                    }
+                },
+            }
+        }
+        grants
+    }
+
+    /// The names that count.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &str> {
+        self.listed.iter().map(String::as_str)
+    }
+
+    /// Whether the project's list waits for the user, and has this tool.
+    fn waits(&self, tool: &str) -> bool {
+        self.waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.tools.iter().any(|name| name == tool))
+    }
+
+    /// What the user can do so that composites may use `tool`.
+    pub(crate) fn help(&self, tool: &str) -> String {
+        let tool_word = shell_word(tool);
+        let allow = format!("allow it for one run with `--allow {tool_word}`");
+        let Some(file) = &self.file else {
+            return allow;
+        };
+        let trust = format!("`toolwright trust {}`", shell_word(file));
+        if self.waits(tool) {
+            return format!("`{file}` lists it: accept that list with {trust}, or {allow}");
+        }
+        format!(
+            "{allow}; or list it under `policy.sideEffectingTools` in `{file}` and accept that with {trust}"
+        )
+    }
+
+    /// A note that the project's list does not count yet.
+    pub(crate) fn finding(&self, config: &Config) -> Option<Finding> {
+        let waiting = self.waiting.as_ref()?;
+        let project = config.project()?;
+        let policy = project.policy.as_ref()?;
+        let what = match &waiting.before {
+            Some(_) => "the list of side-effecting tools has changed since you accepted it",
+            None => "the list of side-effecting tools is not accepted yet",
+        };
+        let file = shell_word(project.source.name());
+        let finding = Finding::warning(code::NOT_TRUSTED, what)
+            .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
+            .help(format!("look at it and accept it with `toolwright trust {file}`"));
+        Some(finding)
+    }
+}
+
+fn names(file: &LoadedFile) -> Vec<String> {
+    let policy = file.policy.iter();
+    policy
+        .flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone()))
+        .collect()
+}
+
+fn verdict(file: &LoadedFile, store: Option<&TrustStore>) -> Verdict {
+    let known = || {
+        let policy = file.policy.as_ref()?;
+        let path = canonical(&file.path)?;
+        Some(store?.verdict(&path, &policy.hash))
+    };
+    known().unwrap_or(Verdict::Unknown)
+}
+
+/// The one path of a file, whatever way led to it.
+pub(crate) fn canonical(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok()
+}
+
+/// Text as one word of a shell.
+pub(crate) fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,205 @@
+//! From configuration to a catalogue: the one function that wires everything, and what it learned.
+//!
+//! Nothing that is wrong in one place takes down another: a source that cannot be asked, a tool that
+//! does not check and a composite that is refused stay visible with their reasons.
+
+mod composites;
+mod leaves;
+mod needs;
+mod order;
+mod upstreams;
+mod views;
+
+use std::collections::HashMap;
+
+use toolwright::{Catalog, Policy, Registry, ToolDef};
+use toolwright_mcp::upstream::Upstream;
+
+use crate::config::Config;
+use crate::config::reader::Place;
+use crate::diagnostic::{Finding, Owner, Severity};
+use crate::grant::Grants;
+use crate::secret::Secrets;
+use crate::view::{SourceView, State, ToolView, Why};
+
+/// What is needed of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// All of it: every source is asked for its tools.
+    Everything,
+    /// What the files say, and nothing is started.
+    FilesOnly,
+    /// What one tool needs: no other source is started.
+    Tool(String),
+}
+
+/// A catalogue, and everything that is worth telling about it.
+pub(crate) struct Host {
+    /// What can be called.
+    pub(crate) catalog: Catalog,
+    /// Every tool, callable or not, in order.
+    pub(crate) tools: Vec<ToolView>,
+    /// Every source that was looked at.
+    pub(crate) sources: Vec<SourceView>,
+    /// Everything that is wrong.
+    pub(crate) findings: Vec<Finding>,
+    /// What must not be shown.
+    pub(crate) secrets: Secrets,
+    /// Owners that were looked at, when not everything was.
+    needed: Option<needs::Needs>,
+    upstreams: Vec<Upstream>,
+}
+
+/// What is known while a host is being built.
+struct Build<'c> {
+    config: &'c Config,
+    grants: &'c Grants,
+    registry: Registry,
+    /// What the registry has taken in, in order.
+    tools: Vec<ToolDef>,
+    /// Where each id was first given.
+    places: HashMap<String, Place>,
+    views: Vec<ToolView>,
+    sources: Vec<SourceView>,
+    findings: Vec<Finding>,
+    /// Sources whose tools are not known, with what their ids begin with.
+    unknown: Vec<UnknownSource>,
+}
+
+/// A source whose tools are not known.
+struct UnknownSource {
+    name: String,
+    prefix: String,
+    /// Why; `None` when it was simply not asked.
+    why: Option<Why>,
+}
+
+impl Host {
+    /// Wires everything: sources, what the host says about their tools, policy, composites.
+    pub(crate) async fn open(config: Config, grants: &Grants, want: &Want) -> Self {
+        let needed = match want {
+            Want::Tool(id) => Some(needs::of(&config, id)),
+            Want::Everything | Want::FilesOnly => None,
+        };
+        let policy = Policy::new().side_effecting_tools(grants.listed());
+        let mut build = Build {
+            config: &config,
+            grants,
+            registry: Registry::with_policy(policy),
+            tools: Vec::new(),
+            places: HashMap::new(),
+            views: Vec::new(),
+            sources: Vec::new(),
+            findings: config.findings.clone(),
+            unknown: Vec::new(),
+        };
+        build.findings.extend(grants.finding(&config));
+        let asked = |source: &str| match (want, &needed) {
+            (Want::FilesOnly, _) => false,
+            (_, Some(needed)) => needed.has_source(source),
+            (_, None) => true,
+        };
+        let upstreams = build.leaves(&asked).await;
+        build.overrides_of_nothing();
+        build.policy_of_nothing();
+        build.composites(needed.as_ref());
+        build.close(needed, upstreams)
+    }
+
+    /// Ends every server that was started.
+    pub(crate) async fn close(&self) {
+        upstreams::close(&self.upstreams).await;
+    }
+
+    /// The tool of that id.
+    pub(crate) fn find(&self, id: &str) -> Option<&ToolView> {
+        self.tools.iter().find(|tool| tool.id == id)
+    }
+
+    /// Findings that stand in the way of what was asked for.
+    pub(crate) fn in_the_way(&self) -> Vec<Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner))
+            .cloned()
+            .collect()
+    }
+
+    /// Errors in parts of the files that were not asked for.
+    pub(crate) fn elsewhere(&self) -> usize {
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error && !self.concerns(&finding.owner))
+            .count()
+    }
+
+    fn concerns(&self, owner: &Owner) -> bool {
+        self.needed.as_ref().is_none_or(|needed| needed.has(owner))
+    }
+}
+
+impl Build<'_> {
+    fn close(self, needed: Option<needs::Needs>, upstreams: Vec<Upstream>) -> Host {
+        let mut secrets = Secrets::default();
+        secrets.extend(&self.config.secrets);
+        let mut findings: Vec<Finding> = self
+            .findings
+            .into_iter()
+            .map(|finding| finding.map_text(|text| secrets.mask(text)))
+            .collect();
+        crate::diagnostic::sort(&mut findings);
+        Host {
+            catalog: self.registry.seal(),
+            tools: self.views,
+            sources: self.sources,
+            findings,
+            secrets,
+            needed,
+            upstreams,
+        }
+    }
+
+    /// The first error about an owner, as the reason why it cannot be used.
+    fn error_of(&self, owner: &Owner) -> Option<Why> {
+        self.findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error && finding.owner == *owner)
+            .map(why)
+    }
+
+    /// The tool that the id will have, whether it can be called or not.
+    fn view(&self, id: &str) -> Option<&ToolView> {
+        self.views.iter().find(|view| view.id == id)
+    }
+
+    /// The source that would offer a tool of this id, if it could be asked.
+    fn could_come_from(&self, id: &str) -> Option<&UnknownSource> {
+        self.unknown
+            .iter()
+            .filter(|source| id.starts_with(&source.prefix))
+            .max_by_key(|source| source.prefix.len())
+    }
+
+    /// Every id that something has.
+    fn ids(&self) -> Vec<&str> {
+        let composites = self.config.composites.iter();
+        let views = self.views.iter().map(|view| view.id.as_str());
+        views
+            .chain(composites.map(|composite| composite.id.as_str()))
+            .collect()
+    }
+}
+
+/// A finding as a reason.
+fn why(finding: &Finding) -> Why {
+    Why {
+        code: finding.code.clone(),
+        message: finding.message.clone(),
+        help: finding.help.clone(),
+    }
+}
+
+/// The state of something that a finding stops.
+fn broken(why: Why) -> State {
+    State::Broken(why)
+}

@@ -1,0 +1,335 @@
+//! Composites: in the order they need each other, each taken in or refused with every reason.
+
+use std::collections::HashSet;
+
+use toolwright::{
+    Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue,
+    StepSpec, Value,
+};
+
+use super::needs::Needs;
+use super::order::{Order, sort};
+use super::{Build, broken, views, why};
+use crate::code;
+use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
+use crate::diagnostic::{Finding, Owner, did_you_mean};
+use crate::view::{State, ToolView, Why};
+use crate::wire;
+
+/// Codes of rules that refuse; everything else is a mistake.
+const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
+
+/// What became of a composite before the core was asked.
+type Verdict = Option<State>;
+
+impl Build<'_> {
+    /// Registers every composite, or those that are needed.
+    pub(super) fn composites(&mut self, needed: Option<&Needs>) {
+        let config = self.config;
+        let mut seen = HashSet::new();
+        let mut wanted: Vec<&CompositeEntry> = Vec::new();
+        for composite in &config.composites {
+            let owner = Owner::Composite(composite.id.clone());
+            let needed = needed.is_none_or(|needed| needed.has_composite(&composite.id));
+            let taken = needed && self.is_taken(&composite.id, &composite.place, &owner);
+            if needed && !taken && seen.insert(composite.id.as_str()) {
+                wanted.push(composite);
+            }
+        }
+        let Order { sorted, circles } = sort(&wanted);
+        let mut built: Vec<(usize, ToolView)> = Vec::new();
+        for circle in &circles {
+            self.circle(&wanted, circle, &mut built);
+        }
+        for at in sorted {
+            if let Some(entry) = wanted.get(at) {
+                let view = self.composite(entry);
+                self.views.push(view.clone());
+                built.push((at, view));
+            }
+        }
+        // People see composites in the order of their file, however they were taken in.
+        let first = self.views.iter().position(|view| view.inside.is_some());
+        self.views.truncate(first.unwrap_or(self.views.len()));
+        built.sort_by_key(|(at, _)| *at);
+        built.dedup_by_key(|(at, _)| *at);
+        self.views.extend(built.into_iter().map(|(_, view)| view));
+    }
+
+    fn circle(
+        &mut self,
+        wanted: &[&CompositeEntry],
+        circle: &[usize],
+        built: &mut Vec<(usize, ToolView)>,
+    ) {
+        let members: Vec<&CompositeEntry> =
+            circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
+        let (Some(first), Some(last)) = (members.first(), members.last()) else {
+            return;
+        };
+        let way: Vec<&str> = members.iter().map(|member| member.id.as_str()).collect();
+        let message = format!("composite `{}` reaches itself: {} → {}", first.id, way.join(" → "), first.id);
+        let back = last.uses.iter().find(|step| step.tool == first.id);
+        let place = back.map_or(&last.place, |step| &step.place);
+        let finding = Finding::error(STEP_CYCLE, message)
+            .at(&place.source, place.span.clone(), "this leads back")
+            .help("take out the step that leads back");
+        let reason = why(&finding);
+        for (at, member) in circle.iter().zip(&members) {
+            let owner = Owner::Composite(member.id.clone());
+            self.findings.push(finding.clone().owner(owner));
+            let mut view = views::composite(member, &self.views);
+            view.state = broken(reason.clone());
+            self.views.push(view.clone());
+            built.push((*at, view));
+        }
+    }
+
+    fn composite(&mut self, entry: &CompositeEntry) -> ToolView {
+        let mut view = views::composite(entry, &self.views);
+        let before = self.steps(entry);
+        let own = match entry.broken {
+            true => self.error_of(&Owner::Composite(entry.id.clone())),
+            false => None,
+        };
+        let state = self.register(entry, &mut view, before.is_some() || own.is_some());
+        view.state = match (own, state, before) {
+            (Some(reason), _, _) => broken(reason),
+            (None, State::Broken(reason), _) => broken(reason),
+            (None, _, Some(state)) => state,
+            (None, state, None) => state,
+        };
+        view
+    }
+
+    /// What the steps' tools allow, as far as it is not the core's to say.
+    fn steps(&mut self, entry: &CompositeEntry) -> Verdict {
+        let mut worst: Verdict = None;
+        for step in &entry.uses {
+            let state = self.step(entry, step);
+            let weight = |state: &Verdict| match state {
+                None | Some(State::Ready) => 0,
+                Some(State::Unavailable(_)) => 1,
+                Some(State::Refused(_)) => 2,
+                Some(State::Broken(_)) => 3,
+            };
+            if weight(&state) > weight(&worst) {
+                worst = state;
+            }
+        }
+        worst
+    }
+
+    fn step(&mut self, entry: &CompositeEntry, step: &Use) -> Verdict {
+        if self.registry.get(&step.tool).is_some() {
+            return None;
+        }
+        if let Some(view) = self.view(&step.tool) {
+            let inner = view.state.why()?;
+            let reason = Why {
+                code: inner.code.clone(),
+                message: format!(
+                    "step `{}` uses `{}`, which cannot be called: {}",
+                    step.step, step.tool, inner.message
+                ),
+                help: inner.help.clone(),
+            };
+            return Some(match view.state {
+                State::Refused(_) => State::Refused(reason),
+                State::Unavailable(_) => State::Unavailable(reason),
+                State::Broken(_) | State::Ready => State::Broken(reason),
+            });
+        }
+        if let Some(source) = self.could_come_from(&step.tool) {
+            let message = match &source.why {
+                Some(why) => format!("step `{}` uses `{}`: {}", step.step, step.tool, why.message),
+                None => format!("the source `{}` was not asked for `{}`", source.name, step.tool),
+            };
+            let help = source.why.as_ref().and_then(|why| why.help.clone());
+            let code = code::SOURCE_UNAVAILABLE.to_owned();
+            return Some(State::Unavailable(Why { code, message, help }));
+        }
+        let help = did_you_mean(&step.tool, self.ids())
+            .unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
+        let finding = Finding::error(STEP_MISSING, format!("no tool has the id `{}`", step.tool))
+            .at(&step.place.source, step.place.span.clone(), "not there")
+            .help(help)
+            .owner(Owner::Composite(entry.id.clone()));
+        let state = broken(why(&finding));
+        self.findings.push(finding);
+        Some(state)
+    }
+
+    /// Asks the core; `only_look` when the composite cannot be taken in anyway, and the rest of what is
+    /// wrong with it should still be told.
+    fn register(&mut self, entry: &CompositeEntry, view: &mut ToolView, only_look: bool) -> State {
+        let (spec, issues) = match CompositeSpec::from_value(&entry.spec) {
+            Ok(spec) => (spec, Vec::new()),
+            Err(error) => (rough(&entry.spec), error.issues),
+        };
+        let named = spec.steps.iter().all(|step| !step.name.is_empty());
+        let form = self.issues(entry, issues);
+        let composite = declared(entry, spec);
+        if only_look || form.is_some() {
+            let taken = self.scratch().register(composite).map(|_| ()).err();
+            let more = taken.map(|error| after_a_bad_form(error, named, form.is_some()));
+            let found = self.issues(entry, more.unwrap_or_default());
+            return form.or(found).unwrap_or(State::Ready);
+        }
+        match self.registry.register(composite) {
+            Ok(registry) => {
+                if let Some(tool) = registry.get(&entry.id).cloned() {
+                    views::derive(view, &tool);
+                    self.tools.push(tool);
+                }
+                let warnings: Vec<SpecIssue> = self
+                    .registry
+                    .warnings()
+                    .iter()
+                    .filter(|(tool, _)| tool.as_str() == entry.id)
+                    .map(|(_, issue)| issue.clone())
+                    .collect();
+                self.issues(entry, warnings);
+                State::Ready
+            }
+            Err(error) => {
+                let found = self.issues(entry, error.issues);
+                found.unwrap_or(State::Ready)
+            }
+        }
+    }
+
+    /// A registry with the same tools, for a look at a composite that is not taken in.
+    fn scratch(&self) -> Registry {
+        let policy = Policy::new().side_effecting_tools(self.grants.listed());
+        let mut scratch = Registry::with_policy(policy);
+        for tool in &self.tools {
+            // What one registry took in, another takes as well.
+            let _ = scratch.register(tool.clone());
+        }
+        scratch
+    }
+
+    /// Keeps what the core found, with places; the state that follows, worst first.
+    fn issues(&mut self, entry: &CompositeEntry, issues: Vec<SpecIssue>) -> Option<State> {
+        let mut refused = None;
+        let mut wrong = None;
+        for issue in issues {
+            // Tools that are not there were told already, with more knowledge of why.
+            if issue.code == STEP_MISSING || self.is_told(entry, &issue) {
+                continue;
+            }
+            let finding = self.finding(entry, &issue);
+            if issue.severity == Severity::Error {
+                let reason = why(&finding);
+                match REFUSALS.contains(&issue.code) {
+                    true => refused = refused.or(Some(State::Refused(reason))),
+                    false => wrong = wrong.or(Some(broken(reason))),
+                }
+            }
+            self.findings.push(finding);
+        }
+        wrong.or(refused)
+    }
+
+    /// A missing `steps` was told when the file was read.
+    fn is_told(&self, entry: &CompositeEntry, issue: &SpecIssue) -> bool {
+        issue.pointer == "/steps" && entry.node.get("steps").is_none()
+    }
+
+    fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
+        let key = issue.code == "invalid_args" || issue.message.contains("is not a field");
+        let place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let finding = match issue.severity {
+            Severity::Error => Finding::error(issue.code, issue.message.as_str()),
+            Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
+        };
+        let finding = finding
+            .at(&place.source, place.span, "")
+            .maybe_help(issue.help.clone())
+            .owner(Owner::Composite(entry.id.clone()));
+        let tool = entry.node.pointer(&issue.pointer).text();
+        match (issue.code, tool) {
+            ("step_not_chainable", Some(tool)) => {
+                let message = format!("`{tool}` has side effects and nobody allowed composites to use it");
+                Finding { message, ..finding }.help(self.grants.help(tool))
+            }
+            ("side_effects_undeclared", Some(tool)) => {
+                let message = format!("nothing says whether `{tool}` has side effects");
+                let help = format!(
+                    "say it where the tool is defined, or with `tools: {{{tool}: {{effect: read}}}}` (or `write`); \
+                     listing the tool is not enough"
+                );
+                Finding { message, ..finding }.help(help)
+            }
+            _ => with_the_other_place(finding, entry, issue),
+        }
+    }
+}
+
+/// Of two steps of one name both places are shown.
+fn with_the_other_place(finding: Finding, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
+    if !issue.message.starts_with("two steps are named") {
+        return finding;
+    }
+    let node = entry.node.pointer(&issue.pointer);
+    let steps = entry.node.get("steps").and_then(|steps| steps.items());
+    let names = steps.unwrap_or_default().iter().filter_map(|step| step.get("name"));
+    let first = names.into_iter().find(|name| name.text() == node.text());
+    match first {
+        Some(first) => finding.at(&entry.place.source, first.span.clone(), "first here"),
+        None => finding,
+    }
+}
+
+/// What can be known of a specification whose form is wrong: its steps, in their places.
+fn rough(spec: &Value) -> CompositeSpec {
+    let steps = spec.get("steps").and_then(Value::as_array).unwrap_or_default();
+    let text = |step: &Value, name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mapping = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+    let steps = steps.iter().map(|step| StepSpec {
+        name: text(step, "name").into(),
+        tool: text(step, "tool").into(),
+        input_mapping: mapping(step.get("inputMapping")).unwrap_or_else(empty),
+    });
+    CompositeSpec {
+        steps: steps.collect(),
+        output: mapping(spec.get("output")),
+        ..CompositeSpec::default()
+    }
+}
+
+fn empty() -> Object {
+    Object::default()
+}
+
+/// Where names are wrong, references to names say nothing.
+fn after_a_bad_form(error: RegisterError, named: bool, bad_form: bool) -> Vec<SpecIssue> {
+    let about_names = ["invalid_reference", "forward_reference"];
+    let mut issues = error.issues;
+    if bad_form {
+        issues.retain(|issue| issue.code != "invalid_spec");
+        issues.retain(|issue| named || !about_names.contains(&issue.code));
+    }
+    issues
+}
+
+fn declared(entry: &CompositeEntry, spec: CompositeSpec) -> Composite {
+    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str())
+        .spec(spec)
+        .origin(Origin {
+            source: "composites".into(),
+            kind: "composite".into(),
+            name: entry.id.as_str().into(),
+            effect_from: "derived".into(),
+        });
+    if let Some(title) = &entry.title {
+        composite = composite.title(title.as_str());
+    }
+    if let Some(input) = &entry.input {
+        composite = composite.input_schema(input.clone());
+    }
+    wire::examples(&entry.examples)
+        .into_iter()
+        .fold(composite, Composite::example)
+}

@@ -1,0 +1,113 @@
+//! What people are told about the tools of a host.
+
+use toolwright::{ToolDef, Value};
+
+use crate::config::Config;
+use crate::config::composite::CompositeEntry;
+use crate::view::{Inside, State, StepView, ToolView};
+
+/// A tool that a source offers.
+pub(super) fn of(tool: &ToolDef, source: &str, config: &Config) -> ToolView {
+    let origin = tool.origin();
+    let said = config.tools.iter().find(|entry| entry.final_id() == tool.id());
+    let title = said.and_then(|said| said.title.clone());
+    ToolView {
+        id: tool.name().to_owned(),
+        title: title.or_else(|| tool.title().map(str::to_owned)),
+        description: tool.description().to_owned(),
+        effect: tool.effect().cloned(),
+        effect_from: origin.map(|o| o.effect_from.to_string()).unwrap_or_default(),
+        source: source.to_owned(),
+        kind: origin.map(|o| o.kind.to_string()).unwrap_or_default(),
+        input: tool.input_schema().cloned(),
+        output: tool.output_schema().cloned(),
+        hidden: tool.is_hidden(),
+        examples: tool
+            .examples()
+            .iter()
+            .map(|example| (example.input.clone(), example.output.clone()))
+            .collect(),
+        inside: None,
+        state: State::Ready,
+    }
+}
+
+/// A tool of which little more than its id is known.
+pub(super) fn nothing(id: &str, description: &str, source: &str, kind: &str) -> ToolView {
+    ToolView {
+        id: id.to_owned(),
+        title: None,
+        description: description.to_owned(),
+        effect: None,
+        effect_from: String::new(),
+        source: source.to_owned(),
+        kind: kind.to_owned(),
+        input: None,
+        output: None,
+        hidden: false,
+        examples: Vec::new(),
+        inside: None,
+        state: State::Ready,
+    }
+}
+
+/// A composite as the file describes it, with what is known of its steps' tools.
+pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView {
+    let steps = entry.spec.get("steps").and_then(Value::as_array).unwrap_or_default();
+    let steps: Vec<StepView> = steps
+        .iter()
+        .enumerate()
+        .map(|(index, step)| step_view(index, step, views))
+        .collect();
+    let mut touches = Vec::new();
+    for step in &steps {
+        if !touches.contains(&step.tool) {
+            touches.push(step.tool.clone());
+        }
+    }
+    ToolView {
+        title: entry.title.clone(),
+        input: entry.input.clone(),
+        examples: entry
+            .examples
+            .iter()
+            .map(|example| (example.input.clone(), example.output.clone()))
+            .collect(),
+        inside: Some(Inside {
+            steps,
+            output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(),
+            touches,
+            effects: Vec::new(),
+        }),
+        ..nothing(&entry.id, &entry.description, "composites", "composite")
+    }
+}
+
+fn step_view(index: usize, step: &Value, views: &[ToolView]) -> StepView {
+    let text = |name: &str| step.get(name).and_then(Value::as_str);
+    let tool = text("tool").unwrap_or_default();
+    let known = views.iter().find(|view| view.id == tool);
+    StepView {
+        name: text("name").map_or_else(|| format!("#{index}"), str::to_owned),
+        tool: tool.to_owned(),
+        mapping: step.get("inputMapping").cloned().unwrap_or(Value::Null),
+        effect: known.map(|view| view.effect.clone()),
+        nested: known.is_some_and(|view| view.inside.is_some()),
+    }
+}
+
+/// What the core derived when it took the composite in.
+pub(super) fn derive(view: &mut ToolView, tool: &ToolDef) {
+    view.effect = tool.effect().cloned();
+    view.effect_from = "derived".to_owned();
+    view.output = tool.output_schema().cloned();
+    view.input = tool.input_schema().cloned();
+    if let (Some(inside), Some(body)) = (&mut view.inside, tool.composite()) {
+        inside.touches = body.tools().iter().map(ToString::to_string).collect();
+        let effects = body.effects().iter().map(|effect| {
+            let path = effect.path.iter().map(ToString::to_string).collect();
+            (path, effect.tool.to_string(), effect.effect.clone())
+        });
+        inside.effects = effects.collect();
+    }
+}

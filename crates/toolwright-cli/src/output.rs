@@ -1,0 +1,90 @@
+//! The two streams. Standard output is only the result; a reader that has gone away ends it quietly.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::args::{Colour, Format};
+use crate::diagnostic::{self, Finding, Form};
+use crate::style::{Style, WIDTH_DEFAULT};
+
+/// Where a command writes, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// The form that was asked for.
+    pub(crate) format: Format,
+    /// No progress and no notes.
+    pub(crate) quiet: bool,
+    /// The style of standard output.
+    pub(crate) out: Style,
+    /// The style of standard error.
+    pub(crate) err: Style,
+}
+
+impl Output {
+    /// For this process's streams.
+    pub(crate) fn new(format: Format, colour: Colour, quiet: bool) -> Self {
+        let human = format == Format::Human;
+        let style = |stream: Style| if human { stream } else { Style::none() };
+        Self {
+            format,
+            quiet,
+            out: style(Style::of(colour, &io::stdout())),
+            err: style(Style::of(colour, &io::stderr())),
+        }
+    }
+
+    /// Columns of human output: the same everywhere, so that output can be compared.
+    pub(crate) fn width(self) -> usize {
+        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        columns.map_or(WIDTH_DEFAULT, |columns: usize| columns.clamp(60, 120))
+    }
+
+    /// The result. A closed pipe is the reader's way to say that it has enough.
+    pub(crate) fn result(self, text: &str) {
+        write_all(&mut io::stdout().lock(), text);
+    }
+
+    /// The result as one JSON document.
+    pub(crate) fn json(self, value: &serde_json::Value) {
+        self.result(&format!("{value:#}\n"));
+    }
+
+    /// What is not the result.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet {
+            self.error(text);
+        }
+    }
+
+    /// What went wrong.
+    pub(crate) fn error(self, text: &str) {
+        write_all(&mut io::stderr().lock(), text);
+    }
+
+    /// Findings, where the result goes (`check`) or not.
+    pub(crate) fn findings(self, findings: &[Finding]) -> String {
+        let form = match self.format {
+            Format::Human => Form::Human {
+                colour: self.err.colour(),
+                width: self.width(),
+            },
+            Format::Plain => Form::Plain,
+            Format::Json => Form::Json,
+        };
+        diagnostic::render(findings, form)
+    }
+
+    /// Findings that are the result themselves.
+    pub(crate) fn findings_on_stdout(self, findings: &[Finding]) -> String {
+        Self { err: self.out, ..self }.findings(findings)
+    }
+
+    /// Whether progress can be shown: a person looks at standard error.
+    pub(crate) fn shows_progress(self) -> bool {
+        !self.quiet && self.format == Format::Human && io::stderr().is_terminal()
+    }
+}
+
+fn write_all(stream: &mut impl Write, text: &str) {
+    // A reader that went away is no error of ours, and there is nobody left to tell.
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}

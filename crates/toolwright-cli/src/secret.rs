@@ -1,0 +1,134 @@
+//! Text that must not be seen, and the pass that removes it from other people's text.
+//!
+//! Redaction goes by known value: whatever came from the environment or stands in `env:` or
+//! `headers:` is known here, however it looks.
+
+use std::fmt;
+
+/// What is shown instead of a secret.
+pub(crate) const MASK: &str = "[secret]";
+
+/// Values shorter than this many bytes are not searched for: they are no secrets, and masking
+/// every `1` or `on` would make messages unreadable.
+const SECRET_BYTES_MIN: usize = 4;
+
+/// Text whose `Debug` and `Display` print `[secret]`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one place that sends it on.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// Every secret of a configuration, longest first, so that a value that contains another is
+/// masked whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    known: Vec<Secret>,
+}
+
+impl Secrets {
+    /// Adds one value; a value of several words (`Bearer abc`) also hides its longer words.
+    pub(crate) fn add(&mut self, value: &str) {
+        let trimmed = value.trim();
+        let words = trimmed
+            .split_whitespace()
+            .filter(|word| word.len() >= 2 * SECRET_BYTES_MIN);
+        for text in std::iter::once(trimmed).chain(words) {
+            if text.len() >= SECRET_BYTES_MIN && !self.known.iter().any(|k| k.expose() == text) {
+                self.known.push(Secret::new(text));
+            }
+        }
+        self.known
+            .sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+    }
+
+    /// Adds every secret of `other`.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        for secret in &other.known {
+            self.add(secret.expose());
+        }
+    }
+
+    /// The values for an adapter that masks in its own texts.
+    pub(crate) fn exposed(&self) -> Vec<String> {
+        self.known
+            .iter()
+            .map(|secret| secret.0.clone())
+            .collect()
+    }
+
+    /// `text` with every known value replaced, also where it was escaped for JSON.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for secret in &self.known {
+            let value = secret.expose();
+            if masked.contains(value) {
+                masked = masked.replace(value, MASK);
+            }
+            let quoted = serde_json::Value::from(value).to_string();
+            let inner = quoted.strip_prefix('"').and_then(|q| q.strip_suffix('"'));
+            let escaped = inner.unwrap_or(&quoted);
+            if escaped != value && masked.contains(escaped) {
+                masked = masked.replace(escaped, MASK);
+            }
+        }
+        masked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Secret, Secrets};
+
+    #[test]
+    fn a_secret_prints_as_a_mask() {
+        let secret = Secret::new("hunter22");
+        assert_eq!(format!("{secret} {secret:?}"), "[secret] [secret]");
+    }
+
+    #[test]
+    fn masking_goes_by_value_longest_first_and_by_word() {
+        let mut secrets = Secrets::default();
+        secrets.add("abcd");
+        secrets.add("Bearer abcd-efgh-1234");
+        assert_eq!(
+            secrets.mask("x abcd-efgh-1234 y abcd z Bearer abcd-efgh-1234"),
+            "x [secret] y [secret] z [secret]"
+        );
+    }
+
+    #[test]
+    fn an_escaped_value_is_masked_too() {
+        let mut secrets = Secrets::default();
+        secrets.add("pa\"ss\nword");
+        assert_eq!(secrets.mask(r#"{"a":"pa\"ss\nword"}"#), r#"{"a":"[secret]"}"#);
+    }
+
+    #[test]
+    fn short_values_are_left_alone() {
+        let mut secrets = Secrets::default();
+        secrets.add("on");
+        assert_eq!(secrets.mask("on and on"), "on and on");
+    }
+}

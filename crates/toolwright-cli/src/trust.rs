@@ -1,0 +1,193 @@
+//! Which project files the user has accepted: for each, a hash of its `policy` section.
+//!
+//! One record per file, in the user's data folder, readable by the user alone. The format is
+//! versioned; a record of another version counts as none, which asks again and grants nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The version of the record; changed when a field changes its meaning.
+const RECORD_VERSION: u32 = 1;
+
+/// What is kept about one accepted file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    /// The canonical path of the file.
+    file: String,
+    /// The hash of its `policy` section.
+    policy: String,
+    /// The tools that were accepted, to show what a change adds.
+    tools: Vec<String>,
+}
+
+/// Whether a section counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The user accepted exactly this section of this file.
+    Accepted,
+    /// The user accepted another state of it, with these tools.
+    Changed(Vec<String>),
+    /// The user was never asked.
+    Unknown,
+}
+
+/// The records in the user's data folder.
+#[derive(Debug)]
+pub(crate) struct TrustStore {
+    dir: PathBuf,
+}
+
+impl TrustStore {
+    /// The store in a data folder; nothing is touched yet.
+    pub(crate) fn new(data_dir: &Path) -> Self {
+        Self {
+            dir: data_dir.join("trust"),
+        }
+    }
+
+    /// Whether the user accepted this state of the file's section.
+    ///
+    /// A record that cannot be read counts as none.
+    pub(crate) fn verdict(&self, file: &Path, section_hash: &str) -> Verdict {
+        match self.record(file) {
+            Some(record) if record.policy == section_hash => Verdict::Accepted,
+            Some(record) => Verdict::Changed(record.tools),
+            None => Verdict::Unknown,
+        }
+    }
+
+    /// Keeps that the user accepted this section.
+    ///
+    /// # Errors
+    /// When the data folder cannot be written.
+    pub(crate) fn accept(
+        &self,
+        file: &Path,
+        section_hash: &str,
+        tools: &[String],
+    ) -> io::Result<()> {
+        let record = Record {
+            version: RECORD_VERSION,
+            file: file.to_string_lossy().into_owned(),
+            policy: section_hash.to_owned(),
+            tools: tools.to_vec(),
+        };
+        let text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
+        create_private_dir(&self.dir)?;
+        let target = self.path(file);
+        let draft = target.with_extension(format!("draft-{}", std::process::id()));
+        let written = write_private(&draft, &text).and_then(|()| fs::rename(&draft, &target));
+        if written.is_err() {
+            // The draft is of no use to anyone; that it may stay behind changes nothing.
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+
+    /// Forgets the file; whether there was something to forget.
+    ///
+    /// # Errors
+    /// When the record is there and cannot be removed.
+    pub(crate) fn revoke(&self, file: &Path) -> io::Result<bool> {
+        match fs::remove_file(self.path(file)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn record(&self, file: &Path) -> Option<Record> {
+        let text = fs::read_to_string(self.path(file)).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        let same = record.version == RECORD_VERSION && record.file == file.to_string_lossy();
+        same.then_some(record)
+    }
+
+    fn path(&self, file: &Path) -> PathBuf {
+        let name = hex(&Sha256::digest(file.as_os_str().as_encoded_bytes()));
+        self.dir.join(format!("{name}.json"))
+    }
+}
+
+/// The hash of a `policy` section: of what it says, not of how it is laid out.
+pub(crate) fn section_hash(section: &Value) -> String {
+    let mut canonical = String::from("toolwright policy 1\n");
+    write_canonical(section, &mut canonical);
+    format!("sha256:{}", hex(&Sha256::digest(canonical.as_bytes())))
+}
+
+/// JSON with sorted keys and without blanks.
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut keys: Vec<&String> = members.keys().collect();
+            keys.sort();
+            out.push('{');
+            for key in keys {
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                write_canonical(members.get(key).unwrap_or(&Value::Null), out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for item in items {
+                write_canonical(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::section_hash;
+
+    #[test]
+    fn the_hash_is_of_the_meaning() {
+        let one = json!({"sideEffectingTools": ["a", "b"], "x": 1});
+        let same = json!({"x": 1, "sideEffectingTools": ["a", "b"]});
+        let other = json!({"sideEffectingTools": ["a", "b", "c"], "x": 1});
+        assert_eq!(section_hash(&one), section_hash(&same));
+        assert_ne!(section_hash(&one), section_hash(&other));
+        // The boundary between two names is part of the meaning.
+        assert_ne!(
+            section_hash(&json!(["a,", "b"])),
+            section_hash(&json!(["a", ",b"]))
+        );
+    }
+}

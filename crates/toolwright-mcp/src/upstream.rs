@@ -1,0 +1,116 @@
+//! Upstream MCP servers: start them when needed, list their tools, call them, end them.
+//!
+//! One [`Upstream`] is one server. It keeps the connection, the process and the failures to itself; a host sees
+//! [`ToolDef`](toolwright::ToolDef)s, a [`Status`], and errors with codes.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), toolwright_mcp::upstream::UpstreamError> {
+//! use toolwright_mcp::upstream::{ServerSpec, Upstream};
+//!
+//! let files = Upstream::new(ServerSpec::stdio("files", "node", ["server.js", "."]));
+//! for tool in files.tools().await?.tools {
+//!     println!("{}: {}", tool.id(), tool.description());
+//! }
+//! files.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::sync::Arc;
+
+mod call;
+mod connect;
+mod effects;
+mod error;
+mod exchange;
+pub(crate) mod frame;
+mod http;
+mod listing;
+mod process;
+mod progress;
+mod secrets;
+mod spec;
+mod status;
+mod stdio;
+mod supervise;
+
+pub use effects::Hints;
+pub use error::{CANCELLED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, UNAUTHORIZED, UNAVAILABLE, UpstreamError};
+pub use listing::{Listing, Skipped};
+pub use spec::{Era, Limits, ServerSpec, Transport};
+pub use status::{State, Status};
+
+use supervise::Shared;
+
+/// A handle on one server; clones share it. It starts with its first use and ends with the last handle or tool.
+#[derive(Clone)]
+pub struct Upstream {
+    shared: Arc<Shared>,
+}
+
+impl Upstream {
+    /// A server that has not been started yet.
+    pub fn new(spec: ServerSpec) -> Self {
+        Upstream { shared: Arc::new(Shared::new(spec)) }
+    }
+
+    /// The server's name in the host's configuration.
+    pub fn name(&self) -> &str {
+        &self.shared.spec.name
+    }
+
+    /// What the server offers now. Starts it if need be; several servers can be asked at once.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be started or does not answer. A tool that cannot be used is no error.
+    pub async fn tools(&self) -> Result<Listing, UpstreamError> {
+        listing::list(&self.shared).await
+    }
+
+    /// Starts the server, if it is not running, and waits until it answers.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub async fn start(&self) -> Result<(), UpstreamError> {
+        self.shared.connection().await.map(drop)
+    }
+
+    /// How the server is now. Never starts it, never waits for it.
+    pub fn status(&self) -> Status {
+        let live = self.shared.live();
+        let board = &self.shared.board;
+        let stderr_tail = board.stderr_tail();
+        let facts = board.facts();
+        let state = match facts.state.unwrap_or(State::Idle) {
+            State::Ready if live.is_none() => State::Exited,
+            state => state,
+        };
+        Status {
+            name: self.shared.spec.name.clone(),
+            state,
+            pid: live.and_then(|connection| connection.process.as_ref().map(|process| process.pid)),
+            noise_lines: facts.noise_lines,
+            first_noise: facts.first_noise.clone(),
+            stderr_tail,
+            restarts: facts.starts.saturating_sub(1),
+            protocol_version: facts.protocol_version.clone(),
+            server_version: facts.server_version.clone(),
+            last_error: facts.last_error.clone(),
+            list_changes: facts.list_changes,
+        }
+    }
+
+    /// Ends the server in order and for good: its stdin closes, it may leave by itself; then its whole process group
+    /// is terminated, then killed. Returns when nothing of it is left. Calls that still run end as lost.
+    pub async fn shutdown(&self) {
+        self.shared.shutdown().await;
+    }
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").field("name", &self.shared.spec.name).finish_non_exhaustive()
+    }
+}

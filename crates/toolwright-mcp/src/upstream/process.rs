@@ -1,0 +1,290 @@
+//! A server's child process: started with a small environment in its own process group, its stderr drained all the
+//! time, and ended in order: stdin closes, it may leave; SIGTERM to the group; SIGKILL to the group; reaped.
+
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::error::UpstreamError;
+use super::spec::{ServerSpec, Transport};
+use super::status::Board;
+
+/// What a child inherits unless it gets a clean environment: enough to find programs, a home and a language.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+    "PATHEXT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMFILES",
+    "USERPROFILE",
+];
+/// How often an ending process group is looked at.
+const GROUP_POLL: Duration = Duration::from_millis(20);
+/// How long the members that a server left behind may take to go after SIGTERM.
+const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(500);
+/// How long the last bytes of stderr may take to arrive after the end of the process.
+const STDERR_DRAIN: Duration = Duration::from_millis(200);
+
+/// A running child and the ways to know and end it. Dropping it ends the child in order.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    exit: watch::Receiver<Option<String>>,
+    gone: watch::Receiver<bool>,
+    stop: CancellationToken,
+}
+
+/// The child's ends of its pipes that carry messages.
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+impl Process {
+    /// Starts the server's command.
+    pub(crate) fn start(spec: &ServerSpec, board: &Arc<Board>) -> Result<(Process, Pipes), UpstreamError> {
+        let mut child = command(spec)?.spawn().map_err(|error| UpstreamError::not_started(spec, &board.redactor, &error))?;
+        let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id())
+        else {
+            return Err(UpstreamError::start(spec, "its pipes could not be opened"));
+        };
+        let (exit_tx, exit) = watch::channel(None);
+        let (gone_tx, gone) = watch::channel(false);
+        let stop = CancellationToken::new();
+        board.stderr.mark();
+        let drained = tokio::spawn(drain(stderr, board.clone()));
+        let keeper = Keeper { child, group: Group::of(pid), grace: spec.shutdown_grace, stop: stop.clone() };
+        tokio::spawn(async move {
+            keeper.keep(&exit_tx, drained).await;
+            gone_tx.send_replace(true);
+        });
+        Ok((Process { pid, exit, gone, stop }, Pipes { stdin, stdout }))
+    }
+
+    /// Asks for the orderly end. Whoever holds the child's stdin drops it on [`Self::stopping`].
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Done when the end was asked for.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// How it ended, when it has.
+    pub(crate) fn exit(&self) -> Option<String> {
+        self.exit.borrow().clone()
+    }
+
+    /// Waits until the process itself has ended; its group may still be ending.
+    pub(crate) fn exited(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut exit = self.exit.clone();
+        async move {
+            let _ = exit.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Waits until nothing of the process group is left.
+    pub(crate) async fn gone(&self) {
+        let mut gone = self.gone.clone();
+        let _ = gone.wait_for(|gone| *gone).await;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Owns the child until nothing of it is left.
+struct Keeper {
+    child: Child,
+    group: Group,
+    grace: Duration,
+    stop: CancellationToken,
+}
+
+impl Keeper {
+    async fn keep(mut self, exit: &watch::Sender<Option<String>>, drained: tokio::task::JoinHandle<()>) {
+        let status = tokio::select! {
+            status = self.child.wait() => Some(status),
+            () = self.stop.cancelled() => None,
+        };
+        let status = match status {
+            Some(status) => status,
+            None => self.end().await,
+        };
+        let _ = timeout(STDERR_DRAIN, drained).await;
+        exit.send_replace(Some(describe(status.ok())));
+        self.group.sweep().await;
+    }
+
+    /// The orderly end of a child whose stdin has just been closed.
+    async fn end(&mut self) -> std::io::Result<ExitStatus> {
+        if let Ok(status) = timeout(self.grace, self.child.wait()).await {
+            return status;
+        }
+        self.group.terminate();
+        if let Ok(status) = timeout(self.grace, self.child.wait()).await {
+            return status;
+        }
+        self.group.kill();
+        let _ = self.child.start_kill();
+        self.child.wait().await
+    }
+}
+
+fn describe(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else { return "an unknown status".to_owned() };
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return match signal {
+            6 => "signal SIGABRT".to_owned(),
+            9 => "signal SIGKILL".to_owned(),
+            11 => "signal SIGSEGV".to_owned(),
+            15 => "signal SIGTERM".to_owned(),
+            other => format!("signal {other}"),
+        };
+    }
+    status.code().map_or_else(|| "an unknown status".to_owned(), |code| format!("status {code}"))
+}
+
+/// A child's process group. Dropped before it was swept, as when the runtime ends, it is killed on the spot.
+struct Group {
+    #[cfg(unix)]
+    id: Option<rustix::process::Pid>,
+}
+
+#[cfg(unix)]
+impl Group {
+    fn of(pid: u32) -> Self {
+        Group { id: i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) }
+    }
+
+    fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(id) = self.id {
+            let _ = rustix::process::kill_process_group(id, signal);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.id.is_none_or(|id| rustix::process::test_kill_process_group(id).is_err())
+    }
+
+    /// Ends the members that the child left behind.
+    async fn sweep(&mut self) {
+        if !self.is_empty() {
+            self.terminate();
+            let deadline = Instant::now() + LEFT_BEHIND_GRACE;
+            while !self.is_empty() && Instant::now() < deadline {
+                sleep(GROUP_POLL).await;
+            }
+            self.kill();
+        }
+        self.id = None;
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    fn of(_pid: u32) -> Self {
+        Group {}
+    }
+
+    fn terminate(&self) {}
+
+    fn kill(&self) {}
+
+    async fn sweep(&mut self) {}
+}
+
+fn command(spec: &ServerSpec) -> Result<Command, UpstreamError> {
+    let Transport::Stdio { command, args, cwd, env } = &spec.transport else {
+        return Err(UpstreamError::start(spec, "it has no command"));
+    };
+    let mut line: Vec<String> = Vec::new();
+    if let Some(guard) = spec.guard.as_ref().filter(|guard| !guard.is_empty()) {
+        line.extend(guard.iter().cloned());
+        line.extend([std::process::id().to_string(), "--".to_owned()]);
+    }
+    line.push(command.clone());
+    line.extend(args.iter().cloned());
+    let (program, rest) = line.split_first().ok_or_else(|| UpstreamError::start(spec, "it has no command"))?;
+    let mut built = Command::new(program);
+    built.args(rest).env_clear();
+    if !spec.clean_env {
+        built.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(inherited)));
+    }
+    built.envs(env.iter().map(|(name, value)| (name, value)));
+    if let Some(cwd) = cwd {
+        if !cwd.is_dir() {
+            let why = format!("its working directory `{}` is not there", cwd.display());
+            return Err(UpstreamError::start(spec, &why));
+        }
+        built.current_dir(cwd);
+    }
+    built.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    #[cfg(unix)]
+    built.process_group(0);
+    Ok(built)
+}
+
+fn inherited(name: &str) -> bool {
+    name.starts_with("LC_") || INHERITED.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// The `PATH` that the server's command is looked up in, for the error that it was not found.
+pub(crate) fn searched_path(spec: &ServerSpec) -> String {
+    let configured = match &spec.transport {
+        Transport::Stdio { env, .. } => env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
+        Transport::Http { .. } => None,
+    };
+    configured.or_else(|| std::env::var("PATH").ok().filter(|_| !spec.clean_env)).unwrap_or_default()
+}
+
+async fn drain(mut stderr: ChildStderr, board: Arc<Board>) {
+    let mut buffer = vec![0_u8; 16 * 1024];
+    while let Ok(count) = stderr.read(&mut buffer).await {
+        if count == 0 {
+            return;
+        }
+        board.stderr.push(buffer.get(..count).unwrap_or_default());
+    }
+}

@@ -1,0 +1,107 @@
+//! Masks what must not be seen in any text that leaves this crate as an error or a status.
+
+use super::spec::{ServerSpec, Transport};
+
+const MASK: &str = "***";
+/// Shorter configured values (`1`, `dev`) say nothing and would riddle every message with masks.
+const CONFIGURED_BYTES_MIN: usize = 4;
+
+/// Knows the secrets of one server and hides them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Redactor {
+    /// The longest first, so that a secret inside another one does not leave its tail behind.
+    needles: Vec<String>,
+}
+
+impl Redactor {
+    /// Collects the secrets of a server: listed ones, header and environment values, and what its URL carries.
+    pub(crate) fn of(spec: &ServerSpec) -> Self {
+        let mut needles: Vec<String> = spec.secrets.clone();
+        let mut configured: Vec<String> = Vec::new();
+        match &spec.transport {
+            Transport::Stdio { env, .. } => configured.extend(env.iter().map(|(_, value)| value.clone())),
+            Transport::Http { url, headers } => {
+                for (_, value) in headers {
+                    configured.push(value.clone());
+                    // The token of `Bearer TOKEN` is as secret as the whole value.
+                    configured.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
+                }
+                configured.extend(url_secrets(url));
+            }
+        }
+        needles.extend(configured.into_iter().filter(|value| value.len() >= CONFIGURED_BYTES_MIN));
+        let escaped: Vec<String> = needles.iter().filter_map(|needle| json_escaped(needle)).collect();
+        needles.extend(escaped);
+        needles.retain(|needle| !needle.is_empty());
+        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        needles.dedup();
+        Redactor { needles }
+    }
+
+    /// The text with every secret masked.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for needle in &self.needles {
+            if out.contains(needle.as_str()) {
+                out = out.replace(needle.as_str(), MASK);
+            }
+        }
+        out
+    }
+
+    /// Bytes of the longest secret.
+    pub(crate) fn longest(&self) -> usize {
+        self.needles.first().map_or(0, String::len)
+    }
+
+    /// Whether a secret stands in the text.
+    pub(crate) fn finds(&self, text: &str) -> bool {
+        self.needles.iter().any(|needle| text.contains(needle.as_str()))
+    }
+}
+
+/// A secret as it looks inside a JSON text, when that differs.
+fn json_escaped(secret: &str) -> Option<String> {
+    let needs = secret.chars().any(|c| c == '"' || c == '\\' || c.is_control());
+    needs.then(|| {
+        let quoted = toolwright::Value::from(secret).to_json_string();
+        quoted.trim_matches('"').to_owned()
+    })
+}
+
+/// The user information and the query values of a URL.
+fn url_secrets(url: &str) -> Vec<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = place.split('/').next().unwrap_or_default();
+    let mut found = Vec::new();
+    if let Some((user, _)) = authority.rsplit_once('@') {
+        found.push(user.to_owned());
+        found.extend(user.split_once(':').map(|(_, password)| password.to_owned()));
+    }
+    let query = query.split('#').next().unwrap_or_default();
+    found.extend(query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value.to_owned())));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_listed_header_and_url_secrets_but_not_short_configured_values() {
+        let mut spec = ServerSpec::http("s", "https://me:pass-word@host/mcp?key=k3y-in-url");
+        spec.secrets = vec!["canary".to_owned(), "a\"b".to_owned()];
+        if let Transport::Http { headers, .. } = &mut spec.transport {
+            headers.push(("Authorization".to_owned(), "Bearer tok-123".to_owned()));
+            headers.push(("X-Level".to_owned(), "1".to_owned()));
+        }
+        let redactor = Redactor::of(&spec);
+        let text = r#"level 1: canary, tok-123, pass-word, k3y-in-url, {"x":"a\"b"} and Bearer tok-123"#;
+        let masked = redactor.mask(text);
+        for secret in ["canary", "tok-123", "pass-word", "k3y-in-url", "a\\\"b"] {
+            assert!(!masked.contains(secret), "{secret} in {masked}");
+        }
+        assert!(masked.contains("level 1"), "{masked}");
+    }
+}

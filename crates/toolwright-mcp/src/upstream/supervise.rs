@@ -1,0 +1,178 @@
+//! The life of a server: started with the first use, started again after it went, left alone when it keeps failing.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::connect::{Connection, open};
+use super::error::{UNAVAILABLE, UpstreamError};
+use super::secrets::Redactor;
+use super::spec::{Era, ServerSpec};
+use super::status::{Board, State};
+
+/// Wait before the first start after a failure; doubles with each further one.
+const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+/// Longest wait of that kind.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// How long a server that failed too often is left alone.
+const BROKEN_FOR: Duration = Duration::from_secs(30);
+
+/// What all handles and tools of one server share. Dropping the last one ends the server.
+pub(crate) struct Shared {
+    pub(crate) spec: ServerSpec,
+    pub(crate) board: Arc<Board>,
+    live: RwLock<Live>,
+    life: Mutex<Life>,
+}
+
+#[derive(Default)]
+struct Live {
+    connection: Option<Arc<Connection>>,
+    stopped: bool,
+}
+
+#[derive(Default)]
+struct Life {
+    /// Failed starts and lost connections since the last answered call.
+    failures: u32,
+    last_failure: Option<Instant>,
+    /// What the last handshake settled, so that a restart need not probe again.
+    era: Option<Era>,
+}
+
+impl Shared {
+    pub(crate) fn new(spec: ServerSpec) -> Self {
+        let board = Board::new(Redactor::of(&spec), spec.limits.stderr_bytes_kept);
+        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default() }
+    }
+
+    /// The live connection, if there is one now.
+    pub(crate) fn live(&self) -> Option<Arc<Connection>> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.connection.as_ref().filter(|connection| connection.is_live()).cloned()
+    }
+
+    /// A live connection, started if need be. A start goes on when its caller leaves: others may wait for it.
+    pub(crate) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, UpstreamError> {
+        if let Some(connection) = self.live() {
+            return Ok(connection);
+        }
+        let shared = self.clone();
+        let start = tokio::spawn(async move { shared.start().await });
+        start.await.unwrap_or_else(|_| Err(self.unavailable("its start was abandoned")))
+    }
+
+    async fn start(&self) -> Result<Arc<Connection>, UpstreamError> {
+        let mut life = self.life.lock().await;
+        if let Some(connection) = self.live() {
+            return Ok(connection);
+        }
+        if self.is_stopped() {
+            return Err(self.unavailable("it was shut down"));
+        }
+        if let Some(lost) = self.take() {
+            life.failed();
+            lost.close(self.spec.shutdown_grace).await;
+        }
+        self.wait_turn(&life).await?;
+        self.board.facts().state = Some(State::Starting);
+        let era = life.era.unwrap_or(self.spec.era);
+        match open(&self.spec, &self.board, era).await {
+            Ok(opened) => {
+                life.era = Some(opened.era).filter(|era| *era != Era::Auto);
+                self.started(Arc::new(opened.connection)).await
+            }
+            Err(error) => {
+                life.failed();
+                let mut facts = self.board.facts();
+                facts.state = Some(State::Exited);
+                facts.pid = None;
+                facts.last_error = Some(error.message.clone());
+                Err(error)
+            }
+        }
+    }
+
+    async fn started(&self, connection: Arc<Connection>) -> Result<Arc<Connection>, UpstreamError> {
+        let stopped = {
+            let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+            if !live.stopped {
+                live.connection = Some(connection.clone());
+            }
+            live.stopped
+        };
+        if stopped {
+            connection.close(self.spec.shutdown_grace).await;
+            return Err(self.unavailable("it was shut down"));
+        }
+        let mut facts = self.board.facts();
+        facts.state = Some(State::Ready);
+        facts.starts = facts.starts.saturating_add(1);
+        facts.last_error = None;
+        Ok(connection)
+    }
+
+    /// Waits out the time after a failure, or refuses when there were too many.
+    async fn wait_turn(&self, life: &Life) -> Result<(), UpstreamError> {
+        let Some(last) = life.last_failure.filter(|_| life.failures > 0) else { return Ok(()) };
+        if life.failures >= self.spec.limits.failures_max {
+            let left = (last + BROKEN_FOR).saturating_duration_since(Instant::now());
+            if !left.is_zero() {
+                self.board.facts().state = Some(State::Broken);
+                let why = format!("it failed {} times in a row and is tried again in {} s", life.failures, left.as_secs() + 1);
+                return Err(self.unavailable(&why));
+            }
+        }
+        let doubled = BACKOFF_FIRST.saturating_mul(2_u32.saturating_pow(life.failures.saturating_sub(1)));
+        tokio::time::sleep_until(last + doubled.min(BACKOFF_MAX)).await;
+        Ok(())
+    }
+
+    pub(crate) fn unavailable(&self, why: &str) -> UpstreamError {
+        let last = self.board.facts().last_error.clone();
+        let last = last.map(|last| format!("; the last time: {last}")).unwrap_or_default();
+        let message = format!("server `{}` is not available: {why}{last}", self.spec.name);
+        UpstreamError::new(UNAVAILABLE, &self.spec, message)
+    }
+
+    /// An answer came: the server works.
+    pub(crate) fn answered(&self) {
+        if let Ok(mut life) = self.life.try_lock() {
+            life.failures = 0;
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).stopped
+    }
+
+    fn take(&self) -> Option<Arc<Connection>> {
+        self.live.write().unwrap_or_else(PoisonError::into_inner).connection.take()
+    }
+
+    /// Ends the server for good.
+    pub(crate) async fn shutdown(&self) {
+        let connection = {
+            let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+            live.stopped = true;
+            live.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close(self.spec.shutdown_grace).await;
+        }
+        // A start under way sees the mark, closes what it opened, and only then lets go of this.
+        drop(self.life.lock().await);
+        let mut facts = self.board.facts();
+        facts.state = Some(State::Stopped);
+        facts.pid = None;
+    }
+}
+
+impl Life {
+    fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        self.last_failure = Some(Instant::now());
+    }
+}

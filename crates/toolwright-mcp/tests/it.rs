@@ -1,0 +1,19 @@
+//! Upstream servers as a host meets them: a scripted server over stdio, a scripted endpoint over HTTP.
+
+#[path = "it/server.rs"]
+mod server;
+
+#[path = "it/control.rs"]
+mod control;
+#[path = "it/http.rs"]
+mod http;
+#[path = "it/listing.rs"]
+mod listing;
+#[path = "it/process.rs"]
+mod process;
+#[path = "it/results.rs"]
+mod results;
+#[path = "it/stdio.rs"]
+mod stdio;
+#[path = "it/web.rs"]
+mod web;
