@@ -155,3 +155,23 @@ composites:
     }
     assert!(!world.has("ran.txt"));
 }
+
+/// A file, and what it names, is shown; it must not move the cursor of whoever looks.
+#[test]
+fn a_file_cannot_command_the_terminal() {
+    let world = World::new("terminal");
+    world.write(
+        "toolwright.yaml",
+        "sourcs: \"\u{1b}[2J\"\ncomposites:\n  c: {description: \"\\e[31mred\", steps: [{name: a, tool: \"\\e[31mred\"}]}\npolicy: {sideEffectingTools: [\"\\e[31mx\"]}\n",
+    );
+    let text = world.read("toolwright.yaml");
+    for line in ["check", "list", "run c", "describe c", "trust toolwright.yaml"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+    world.write("toolwright.yaml", text.split_once('\n').unwrap().1);
+    for line in ["check", "list", "run c", "describe c", "graph c", "trust toolwright.yaml", "trust toolwright.yaml --yes"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+}
