@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure;
 use crate::host::{Host, Want};
 use crate::input;
-use crate::interrupt::{until_first, until_second};
+use crate::interrupt::{leave_at_next, until_first, until_second};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::style::printable;
@@ -52,17 +52,24 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     let grants = app.grants(&config);
     let want = Want::Tool(args.tool.clone());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let host = opened.ok_or(Exit::Interrupted)?;
-    let ready = ready(app, &host, &args.tool);
-    let input = ready.and_then(|tool| input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage)));
+    let mut host = opened.ok_or(Exit::Interrupted)?;
+    let input = ready(app, &host, &args.tool).and_then(|tool| {
+        let input = input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))?;
+        let hidden: Vec<String> = input::hidden(&input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
+        Ok((input, hidden))
+    });
     let called = match input {
-        Ok(input) => call(app, &host, Invocation::new(args.tool.as_str(), input), change).await,
+        Ok((input, hidden)) => {
+            hidden.iter().for_each(|text| host.secrets.add(text));
+            call(app, &host, Invocation::new(args.tool.as_str(), input), change).await
+        }
         Err(exit) => Err(exit),
     };
     let closed = until_first(host.close()).await;
     if closed.is_none() {
         return Err(Exit::Interrupted);
     }
+    leave_at_next();
     let result = called?;
     Ok(Outcome { result, host })
 }

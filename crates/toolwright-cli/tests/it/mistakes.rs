@@ -175,3 +175,31 @@ fn a_file_cannot_command_the_terminal() {
         assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
     }
 }
+
+#[test]
+fn a_bad_schema_is_shown_where_it_is_written() {
+    let world = World::new("bad_schema");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a:
+        argv: [echo, "{x}"]
+        input: {type: object, required: [x], properties: {x: {type: strin}}}
+      b:
+        argv: [echo]
+        output: {type: 7}
+  t: {command: x}
+mcpServers:
+  s: {command: x}
+composites:
+  c:
+    input: {type: object, required: yes}
+    steps: [{name: s, tool: b}]
+"#,
+    );
+    let done = world.run("check --offline --format plain");
+    let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
+}
