@@ -156,13 +156,12 @@ fn printed(output: Output, result: &ToolResult) -> String {
 /// A value as it goes to standard output: text as text, everything else as JSON.
 pub(crate) fn shown(output: Output, value: &Value) -> String {
     let text = match (output.format, value.as_str()) {
-        (Format::Json, _) => value.to_json_pretty(),
-        // A terminal obeys what it is sent; a tool's text is to be read, not obeyed.
-        (Format::Human, Some(text)) if output.out.colour() => printable(text),
-        (_, Some(text)) => text.to_owned(),
+        (Format::Json, _) | (Format::Human, None) => value.to_json_pretty(),
+        (Format::Human | Format::Plain, Some(text)) => text.to_owned(),
         (Format::Plain, None) => value.to_json_string(),
-        (Format::Human, None) => value.to_json_pretty(),
     };
+    // A terminal obeys what it is sent; a tool's output is to be read, not obeyed.
+    let text = if output.terminal { printable(&text) } else { text };
     if text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 
