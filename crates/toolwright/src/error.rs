@@ -270,6 +270,7 @@ pub(crate) fn state_after(aftermath: Aftermath, side_effects: bool) -> EffectSta
     match aftermath {
         _ if !side_effects => EffectState::NoEffect,
         Aftermath::Nothing => EffectState::NoEffect,
+        Aftermath::Happened => EffectState::Happened,
         // A time-out after the request was sent looks exactly like an error answer.
         Aftermath::Answered | Aftermath::Unknown => EffectState::Unknown,
     }
