@@ -25,8 +25,6 @@ pub(crate) const UNRESOLVED_VARIABLE: &str = "config_unresolved_variable";
 pub(crate) const BAD_VARIABLE: &str = "config_bad_variable";
 /// A command-line template that is written wrongly.
 pub(crate) const BAD_TEMPLATE: &str = "config_bad_template";
-/// A JSON Schema that is none.
-pub(crate) const BAD_SCHEMA: &str = "config_bad_schema";
 /// A tool is named that is not there.
 pub(crate) const UNKNOWN_TOOL: &str = "config_unknown_tool";
 /// A source cannot be started or asked.
@@ -110,12 +108,6 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "One element of `argv` is one argument of the command, whatever the value holds: there is no shell. \
          `{name}` stands for an argument of the tool, `{name?}` leaves the element out when the argument is \
          not given, `{names*}`, alone in its element, stands for a list. `{{` and `}}` are braces.",
-    ),
-    (
-        BAD_SCHEMA,
-        "a JSON Schema is none",
-        "`input` and `output` are JSON Schemas (draft 2020-12 unless they say otherwise). An `input` \
-         describes an object.",
     ),
     (
         UNKNOWN_TOOL,

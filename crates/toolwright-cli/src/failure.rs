@@ -116,7 +116,7 @@ fn plain(error: &CallError, secrets: &Secrets) -> String {
 fn listed(names: &[&str]) -> String {
     match names {
         [] => "none".to_owned(),
-        names => names.join(", "),
+        names => one_line(&names.join(", ")),
     }
 }
 
@@ -180,7 +180,7 @@ fn way(error: &CallError) -> String {
     let mut way = Vec::new();
     let mut at = Some(error);
     while let Some(step) = at.and_then(CallError::step) {
-        way.push(format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool));
+        way.push(one_line(&format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool)));
         at = Some(&step.source);
     }
     way.join(" → ")

@@ -106,6 +106,7 @@ impl Host {
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;
+        build.duplicate_sources();
         build.claim_composites();
         build.duplicates();
         build.register_leaves();

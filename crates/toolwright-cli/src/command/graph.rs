@@ -6,7 +6,7 @@ use crate::code;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::style::{Style, one_line};
 use crate::view::{Inside, StepView, ToolView, effect_words, stands_out};
 use crate::wiring::{From, reads};
@@ -43,7 +43,10 @@ pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
     let opened = until_first(Host::open(config, &grants, &want)).await;
     let host = opened.ok_or(Exit::Interrupted)?;
     match until_first(host.close()).await {
-        Some(()) => Ok(host),
+        Some(()) => {
+            leave_at_next();
+            Ok(host)
+        }
         None => Err(Exit::Interrupted),
     }
 }

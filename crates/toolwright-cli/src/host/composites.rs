@@ -163,7 +163,8 @@ impl Build<'_> {
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
             let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
-            let found = self.issues(entry, more.unwrap_or_default());
+            let more = more.unwrap_or_default().into_iter().chain(schema_issues(entry));
+            let found = self.issues(entry, more.collect());
             return form.or(found).unwrap_or(State::Ready);
         }
         match self.registry.register(composite) {
@@ -178,8 +179,10 @@ impl Build<'_> {
                 State::Ready
             }
             Err(error) => {
-                let found = self.issues(entry, error.issues);
-                found.unwrap_or(State::Ready)
+                let reason = Why { code: error.code().to_owned(), message: error.to_string(), help: None };
+                let schema = schema_issues(entry);
+                let found = self.issues(entry, error.issues.into_iter().chain(schema).collect());
+                found.unwrap_or(State::Broken(reason))
             }
         }
     }
@@ -227,7 +230,10 @@ impl Build<'_> {
 
     fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
         let key = issue.code == "invalid_args" || issue.message.contains("is not a field");
-        let place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        if issue.code == "invalid_schema" {
+            place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
+        }
         let finding = match issue.severity {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
@@ -278,6 +284,18 @@ fn with_the_other_place(finding: Finding, entry: &CompositeEntry, issue: &SpecIs
         Some(first) => finding.at(&entry.place.source, first.span.clone(), "first here"),
         None => finding,
     }
+}
+
+/// What is wrong with the schema of the input, which the core looks at only when the steps are right.
+fn schema_issues(entry: &CompositeEntry) -> Vec<SpecIssue> {
+    let Some(input) = &entry.input else {
+        return Vec::new();
+    };
+    let probe = toolwright::tool(entry.id.as_str(), "").input_schema(input.clone());
+    let probe = probe.run_json(|value, _call| std::future::ready(Ok(value)));
+    let found = Registry::new().register(probe).map(|_| ()).err();
+    let issues = found.map(|error| error.issues).unwrap_or_default();
+    issues.into_iter().filter(|issue| issue.code == "invalid_schema").collect()
 }
 
 /// What can be known of a specification whose form is wrong: its steps, in their places.

@@ -2,12 +2,12 @@
 
 use crate::world::{Done, World};
 
-const CANARIES: [&str; 4] = ["CANARY-ENV-12bc", "CANARY-FILE-88dd", "CANARY-HDR-77aa", "CANARY-ARG-5d5d"];
+const CANARIES: [&str; 5] = ["CANARY-ENV-12bc", "CANARY-FILE-88dd", "CANARY-HDR-77aa", "CANARY-ARG-5d5d", "CANARY-PW-91f3"];
 
 #[track_caller]
 fn unseen(line: &str, done: &Done) {
     for canary in CANARIES {
-        for part in [canary, canary.get(..12).unwrap()] {
+        for part in [canary, canary.get(..11).unwrap()] {
             assert!(!done.out.contains(part), "{line}: {}", done.out);
             assert!(!done.err.contains(part), "{line}: {}", done.err);
         }
@@ -53,6 +53,14 @@ sources:
     tools:
       tell: {argv: [sh, -c, 'echo "$SHOWN $OTHER" >&2; exit 3'], effect: read}
       missing: {argv: ["no-such-${ARGUMENT}"], effect: read}
+      login:
+        argv: [sh, -c, 'echo "no: $1" >&2; exit 3', login, "{password}"]
+        effect: read
+        input:
+          type: object
+          properties: {password: {type: string, writeOnly: true}}
+          required: [password]
+          additionalProperties: false
 tools:
   works_leak: {effect: read}
 composites:
@@ -72,6 +80,7 @@ composites:
         "run tell",
         "run tells",
         "run missing",
+        "run login password=CANARY-PW-91f3",
         "run gone_x",
         "run web_x",
         "run small_x",
