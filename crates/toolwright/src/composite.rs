@@ -31,6 +31,7 @@ pub struct CompositeBody {
     pub(crate) derived: Derived,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
+    #[expect(clippy::vec_box, reason = "a run takes a program out and puts it back: a pointer moves, not the program")]
     idle: Mutex<Vec<Box<Program>>>,
 }
 

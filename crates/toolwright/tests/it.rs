@@ -1,5 +1,13 @@
 //! Behaviour through the public API.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "what the tests stand on are tests too, and they read their case files"
+)]
+
 #[path = "it/arguments.rs"]
 mod arguments;
 #[path = "it/cancelling.rs"]

@@ -201,19 +201,19 @@ impl<'a> Running<'a> {
     }
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
-    fn no_cycle(&self, tool: &Text) -> Result<(), Fault> {
+    fn no_cycle(&self, tool: &Text) -> Result<(), CallError> {
         if !self.scope.node.lineage().any(|ancestor| ancestor == tool) {
             return Ok(());
         }
         let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
         path.reverse();
         path.push(tool);
-        Err(Fault::Refused {
+        Err(CallError::from(Fault::Refused {
             code: arcstr::literal!("step_cycle"),
             message: format!("the composite reaches itself: {}", path.join(" > ")),
             help: Some("take the step out that leads back".into()),
             details: None,
-        })
+        }))
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
