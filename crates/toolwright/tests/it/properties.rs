@@ -225,10 +225,11 @@ proptest! {
         let (spec, input) = (Value::from_json(spec).unwrap(), Value::from_json(input).unwrap());
         let mut registry = tools();
         if let Ok(read) = CompositeSpec::from_value(&spec)
-            && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read)) {
-                prop_assert!(!error.issues.is_empty());
-                within(&error.issues, &spec)?;
-            }
+            && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read))
+        {
+            prop_assert!(!error.issues.is_empty());
+            within(&error.issues, &spec)?;
+        }
         let catalog = registry.seal();
         within(&catalog.lint(&spec), &spec)?;
         let mut outcomes = Vec::new();
