@@ -8,6 +8,7 @@ use crate::command;
 use crate::config::{Config, Layer, load};
 use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
+use crate::failure;
 use crate::grant::{Grants, canonical};
 use crate::output::Output;
 use crate::paths;
@@ -38,11 +39,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
-        Command::Schema {
-            tool,
-            input,
-            output,
-        } => command::schema::schema(&app, tool.as_deref(), input, output).await,
+        Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
         Command::Completions { shell } => command::completions::completions(output, shell),
         Command::Trust { path, yes, revoke } => command::trust::trust(&app, path, yes, revoke).await,
     }
@@ -85,8 +82,7 @@ impl App {
             None if has_user_file => Ok(None),
             None => {
                 let message = "there is no `toolwright.yaml` here or in a folder above";
-                let finding = Finding::error(code::UNREADABLE, message)
-                    .help("write one, or name a file with `--file FILE`");
+                let finding = Finding::error(code::UNREADABLE, message).help("write one, or name a file with `--file FILE`");
                 Err(self.fail(vec![finding], Exit::Usage))
             }
         }
@@ -119,11 +115,18 @@ impl App {
         }
     }
 
+    /// Tells that a rule refused the call before anything ran.
+    pub(crate) fn refuse(&self, mut findings: Vec<Finding>) -> Exit {
+        diagnostic::sort(&mut findings);
+        failure::refused(self.output, &findings);
+        Exit::Refused
+    }
+
     /// Tells what is wrong, in the form that was asked for, and how the command ends.
     pub(crate) fn fail(&self, mut findings: Vec<Finding>, exit: Exit) -> Exit {
         diagnostic::sort(&mut findings);
         match self.output.format {
-            Format::Json => self.output.error(&format!("{:#}\n", failure(&findings))),
+            Format::Json => self.output.error(&format!("{:#}\n", as_result(&findings))),
             Format::Human | Format::Plain => self.output.error(&self.output.findings(&findings)),
         }
         exit
@@ -131,7 +134,7 @@ impl App {
 }
 
 /// Findings in the form of a call's result, so that a script reads one form.
-fn failure(findings: &[Finding]) -> serde_json::Value {
+fn as_result(findings: &[Finding]) -> serde_json::Value {
     let first = findings.first();
     serde_json::json!({
         "success": false,
@@ -139,7 +142,7 @@ fn failure(findings: &[Finding]) -> serde_json::Value {
         "help": first.and_then(|finding| finding.help.clone()),
         "details": {
             "code": first.map_or_else(String::new, |finding| finding.code.clone()),
-            "findings": diagnostic::to_json(findings)["findings"],
+            "findings": diagnostic::list_json(findings),
         },
         "effects": [],
     })
@@ -157,9 +160,7 @@ fn relative(path: &Path, here: &Path) -> String {
     let Some(folder) = path.parent() else {
         return path.display().to_string();
     };
-    let up = here.strip_prefix(folder).map_or(0, |below| {
-        below.components().filter(|part| matches!(part, Component::Normal(_))).count()
-    });
+    let up = here.strip_prefix(folder).map_or(0, |below| below.components().filter(|part| matches!(part, Component::Normal(_))).count());
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     format!("{}{}", "../".repeat(up), name.unwrap_or_default())
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod composite;
 pub(crate) mod expand;
+mod hidden;
 pub(crate) mod load;
 mod mcp_servers;
 pub(crate) mod members;

@@ -7,7 +7,7 @@ mod json;
 mod plain;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a source text.
 pub(crate) type Span = Range<usize>;
@@ -18,20 +18,15 @@ pub(crate) struct SourceText {
     name: String,
     text: String,
     line_starts: Vec<usize>,
+    shown: OnceLock<String>,
 }
 
 impl SourceText {
     /// Keeps `text` under the name that people gave the file.
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         let text = text.into();
-        let line_starts = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
-        Arc::new(Self {
-            name: name.into(),
-            text,
-            line_starts,
-        })
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Arc::new(Self { name: name.into(), text, line_starts, shown: OnceLock::new() })
     }
 
     /// The name that people gave the file.
@@ -44,15 +39,37 @@ impl SourceText {
         &self.text
     }
 
+    /// The text as it may be quoted: the same length, with stars where a secret stands and question
+    /// marks for characters that a terminal would obey.
+    pub(crate) fn shown(&self) -> &str {
+        self.shown.get_or_init(|| self.veiled(&[]))
+    }
+
+    /// Says which bytes must not be shown; counts once, before anything is quoted.
+    pub(crate) fn hide(&self, spans: &[Span]) {
+        let _ = self.shown.set(self.veiled(spans));
+    }
+
+    fn veiled(&self, spans: &[Span]) -> String {
+        let mut out = String::with_capacity(self.text.len());
+        for (at, c) in self.text.char_indices() {
+            let hidden = spans.iter().any(|span| span.contains(&at)) && !c.is_whitespace();
+            let obeyed = c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+            // As many marks as bytes: every place stays where it is.
+            match (hidden, obeyed) {
+                (true, _) => out.extend(std::iter::repeat_n('*', c.len_utf8())),
+                (false, true) => out.extend(std::iter::repeat_n('?', c.len_utf8())),
+                (false, false) => out.push(c),
+            }
+        }
+        out
+    }
+
     /// Line and column of a byte, both from 1; columns count characters.
     pub(crate) fn line_column(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
-        let start = self
-            .line_starts
-            .get(line.saturating_sub(1))
-            .copied()
-            .unwrap_or_default();
+        let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let before = self.text.get(start..offset).unwrap_or_default();
         (line.max(1), before.chars().count() + 1)
     }
@@ -91,6 +108,19 @@ pub(crate) struct Label {
     pub(crate) text: String,
 }
 
+/// A step of a composite that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepPlace {
+    /// The composite's id.
+    pub(crate) composite: String,
+    /// The step's name.
+    pub(crate) step: String,
+    /// Its position, from 0.
+    pub(crate) index: usize,
+    /// The id of its tool.
+    pub(crate) tool: String,
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
@@ -106,6 +136,8 @@ pub(crate) struct Finding {
     pub(crate) labels: Vec<Label>,
     /// What it is about.
     pub(crate) owner: Owner,
+    /// The step that a rule refused.
+    pub(crate) step: Option<StepPlace>,
 }
 
 impl Finding {
@@ -118,29 +150,18 @@ impl Finding {
             help: None,
             labels: Vec::new(),
             owner: Owner::File,
+            step: None,
         }
     }
 
     /// A warning without a place yet.
     pub(crate) fn warning(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
     /// Adds a place; the first one added is the main one.
-    pub(crate) fn at(
-        mut self,
-        source: &Arc<SourceText>,
-        span: Span,
-        text: impl Into<String>,
-    ) -> Self {
-        self.labels.push(Label {
-            source: Arc::clone(source),
-            span,
-            text: text.into(),
-        });
+    pub(crate) fn at(mut self, source: &Arc<SourceText>, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { source: Arc::clone(source), span, text: text.into() });
         self
     }
 
@@ -201,17 +222,12 @@ pub(crate) enum Form {
 /// Puts findings in the order of the file and drops exact repetitions.
 pub(crate) fn sort(findings: &mut Vec<Finding>) {
     findings.sort_by_key(Finding::position);
-    findings.dedup_by(|a, b| {
-        a.code == b.code && a.message == b.message && a.position() == b.position()
-    });
+    findings.dedup_by(|a, b| a.code == b.code && a.message == b.message && a.position() == b.position());
 }
 
 /// How many errors and how many warnings there are.
 pub(crate) fn count(findings: &[Finding]) -> (usize, usize) {
-    let errors = findings
-        .iter()
-        .filter(|f| f.severity == Severity::Error)
-        .count();
+    let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
     (errors, findings.len() - errors)
 }
 
@@ -229,28 +245,18 @@ pub(crate) fn to_json(findings: &[Finding]) -> serde_json::Value {
     json::document(findings)
 }
 
+/// Each finding as JSON, for a document of another form.
+pub(crate) fn list_json(findings: &[Finding]) -> serde_json::Value {
+    json::list(findings)
+}
+
 /// The nearest of `known` to `given`, when it is near enough to be meant.
-pub(crate) fn nearest<'k>(
-    given: &str,
-    known: impl IntoIterator<Item = &'k str>,
-) -> Option<&'k str> {
-    let lowered = given.to_lowercase();
-    known
-        .into_iter()
-        .map(|name| {
-            let same = if name.to_lowercase() == lowered { 0.1 } else { 0.0 };
-            (strsim::jaro_winkler(given, name) + same, name)
-        })
-        .filter(|(score, _)| *score >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+pub(crate) fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    toolwright::nearest::nearest(given, known)
 }
 
 /// `did you mean ...`, when something near is known.
-pub(crate) fn did_you_mean<'k>(
-    given: &str,
-    known: impl IntoIterator<Item = &'k str>,
-) -> Option<String> {
+pub(crate) fn did_you_mean<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     nearest(given, known).map(|name| format!("did you mean `{name}`?"))
 }
 

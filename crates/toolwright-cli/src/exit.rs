@@ -33,32 +33,14 @@ impl Exit {
     pub(crate) const TABLE: [(Self, &'static str); 10] = [
         (Self::Ok, "what was asked for was done"),
         (Self::Bug, "a bug in toolwright"),
-        (
-            Self::Usage,
-            "the command line, or an argument on it, cannot be used",
-        ),
-        (
-            Self::ToolFailed,
-            "a tool failed, or its source could not be reached",
-        ),
-        (
-            Self::Refused,
-            "a rule refused the call; nothing that was refused ran",
-        ),
+        (Self::Usage, "the command line, or an argument on it, cannot be used"),
+        (Self::ToolFailed, "a tool failed, or its source could not be reached"),
+        (Self::Refused, "a rule refused the call; nothing that was refused ran"),
         (Self::NeedsApproval, "a person has to approve first"),
-        (
-            Self::InDoubt,
-            "a tool with side effects was started; its outcome is not known",
-        ),
+        (Self::InDoubt, "a tool with side effects was started; its outcome is not known"),
         (Self::DoesNotCheck, "the configuration does not check"),
-        (
-            Self::JournalUnavailable,
-            "the journal cannot be opened or written",
-        ),
-        (
-            Self::Interrupted,
-            "a second interrupt: left without waiting",
-        ),
+        (Self::JournalUnavailable, "the journal cannot be opened or written"),
+        (Self::Interrupted, "a second interrupt: left without waiting"),
     ];
 
     /// The number the shell sees.
@@ -88,6 +70,7 @@ impl Exit {
             | "approval_rejected" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" => Self::DoesNotCheck,
             "dry_run_needs_output" => Self::Usage,
+            "journal" => Self::JournalUnavailable,
             _ => Self::ToolFailed,
         }
     }

@@ -63,25 +63,21 @@ impl Grants {
 
     /// Whether the project's list waits for the user, and has this tool.
     fn waits(&self, tool: &str) -> bool {
-        self.waiting
-            .as_ref()
-            .is_some_and(|waiting| waiting.tools.iter().any(|name| name == tool))
+        self.waiting.as_ref().is_some_and(|waiting| waiting.tools.iter().any(|name| name == tool))
     }
 
     /// What the user can do so that composites may use `tool`.
     pub(crate) fn help(&self, tool: &str) -> String {
-        let tool_word = shell_word(tool);
-        let allow = format!("allow it for one run with `--allow {tool_word}`");
+        let allow = format!("allow it for one run with `--allow {}`", shell_word(tool));
         let Some(file) = &self.file else {
             return allow;
         };
+        // The command stands on a line of its own, so that it can be copied whole.
         let trust = format!("`toolwright trust {}`", shell_word(file));
         if self.waits(tool) {
-            return format!("`{file}` lists it: accept that list with {trust}, or {allow}");
+            return format!("`{file}` lists it; accept that list with\n{trust}\nor {allow}");
         }
-        format!(
-            "{allow}; or list it under `policy.sideEffectingTools` in `{file}` and accept that with {trust}"
-        )
+        format!("{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}")
     }
 
     /// A note that the project's list does not count yet.
@@ -96,16 +92,14 @@ impl Grants {
         let file = shell_word(project.source.name());
         let finding = Finding::warning(code::NOT_TRUSTED, what)
             .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
-            .help(format!("look at it and accept it with `toolwright trust {file}`"));
+            .help(format!("look at it and accept it with\n`toolwright trust {file}`"));
         Some(finding)
     }
 }
 
 fn names(file: &LoadedFile) -> Vec<String> {
-    let policy = file.policy.iter();
-    policy
-        .flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone()))
-        .collect()
+    let policy = file.policy.iter().filter(|policy| !policy.broken);
+    policy.flat_map(|policy| policy.tools.iter().map(|(tool, _)| tool.clone())).collect()
 }
 
 fn verdict(file: &LoadedFile, store: Option<&TrustStore>) -> Verdict {
@@ -125,9 +119,5 @@ pub(crate) fn canonical(path: &Path) -> Option<PathBuf> {
 /// Text as one word of a shell.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -10,7 +10,7 @@ mod order;
 mod upstreams;
 mod views;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use toolwright::{Catalog, Policy, Registry, ToolDef};
 use toolwright_mcp::upstream::Upstream;
@@ -57,11 +57,15 @@ struct Build<'c> {
     registry: Registry,
     /// What the registry has taken in, in order.
     tools: Vec<ToolDef>,
-    /// Where each id was first given.
-    places: HashMap<String, Place>,
+    /// Who has which id, in order.
+    claims: BTreeMap<String, Vec<(Place, Owner)>>,
+    /// Tools of sources that wait for registration, with the position of their view.
+    leaves: Vec<(ToolDef, Owner, usize)>,
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
+    /// A registry for a look at composites that are not taken in, and how many tools it has seen.
+    scratch: Option<(usize, Registry)>,
     /// Sources whose tools are not known, with what their ids begin with.
     unknown: Vec<UnknownSource>,
 }
@@ -87,10 +91,12 @@ impl Host {
             grants,
             registry: Registry::with_policy(policy),
             tools: Vec::new(),
-            places: HashMap::new(),
+            claims: BTreeMap::new(),
+            leaves: Vec::new(),
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
+            scratch: None,
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
@@ -100,6 +106,10 @@ impl Host {
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;
+        build.duplicate_sources();
+        build.claim_composites();
+        build.duplicates();
+        build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
         build.composites(needed.as_ref());
@@ -116,21 +126,21 @@ impl Host {
         self.tools.iter().find(|tool| tool.id == id)
     }
 
+    /// Why a source that the tool would come from is not there.
+    pub(crate) fn missing_source(&self) -> Option<&Why> {
+        let needed = self.needed.as_ref()?;
+        let sources = self.sources.iter().filter(|source| needed.has_source(&source.name));
+        sources.filter_map(|source| source.why.as_ref()).next()
+    }
+
     /// Findings that stand in the way of what was asked for.
     pub(crate) fn in_the_way(&self) -> Vec<Finding> {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner))
-            .cloned()
-            .collect()
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner)).cloned().collect()
     }
 
     /// Errors in parts of the files that were not asked for.
     pub(crate) fn elsewhere(&self) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error && !self.concerns(&finding.owner))
-            .count()
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error && !self.concerns(&finding.owner)).count()
     }
 
     fn concerns(&self, owner: &Owner) -> bool {
@@ -142,29 +152,16 @@ impl Build<'_> {
     fn close(self, needed: Option<needs::Needs>, upstreams: Vec<Upstream>) -> Host {
         let mut secrets = Secrets::default();
         secrets.extend(&self.config.secrets);
-        let mut findings: Vec<Finding> = self
-            .findings
-            .into_iter()
-            .map(|finding| finding.map_text(|text| secrets.mask(text)))
-            .collect();
+        let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
         crate::diagnostic::sort(&mut findings);
-        Host {
-            catalog: self.registry.seal(),
-            tools: self.views,
-            sources: self.sources,
-            findings,
-            secrets,
-            needed,
-            upstreams,
-        }
+        let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
+        let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();
+        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.
     fn error_of(&self, owner: &Owner) -> Option<Why> {
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::Error && finding.owner == *owner)
-            .map(why)
+        self.findings.iter().find(|finding| finding.severity == Severity::Error && finding.owner == *owner).map(why)
     }
 
     /// The tool that the id will have, whether it can be called or not.
@@ -174,32 +171,26 @@ impl Build<'_> {
 
     /// The source that would offer a tool of this id, if it could be asked.
     fn could_come_from(&self, id: &str) -> Option<&UnknownSource> {
-        self.unknown
-            .iter()
-            .filter(|source| id.starts_with(&source.prefix))
-            .max_by_key(|source| source.prefix.len())
+        self.unknown.iter().filter(|source| id.starts_with(&source.prefix)).max_by_key(|source| source.prefix.len())
     }
 
     /// Every id that something has.
     fn ids(&self) -> Vec<&str> {
         let composites = self.config.composites.iter();
         let views = self.views.iter().map(|view| view.id.as_str());
-        views
-            .chain(composites.map(|composite| composite.id.as_str()))
-            .collect()
+        views.chain(composites.map(|composite| composite.id.as_str())).collect()
     }
 }
 
 /// A finding as a reason.
 fn why(finding: &Finding) -> Why {
-    Why {
-        code: finding.code.clone(),
-        message: finding.message.clone(),
-        help: finding.help.clone(),
-    }
+    Why { code: finding.code.clone(), message: finding.message.clone(), help: finding.help.clone() }
 }
 
 /// The state of something that a finding stops.
 fn broken(why: Why) -> State {
     State::Broken(why)
 }
+
+#[cfg(test)]
+mod tests;

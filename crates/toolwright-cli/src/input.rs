@@ -25,10 +25,7 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
         let message = format!("`--input` is {}, and pairs are members of an object", base.kind());
         return Err(vec![usage(message, None)]);
     };
-    let mut members: Vec<(String, Value)> = object
-        .iter()
-        .map(|(key, value)| (key.to_string(), value.clone()))
-        .collect();
+    let mut members: Vec<(String, Value)> = object.iter().map(|(key, value)| (key.to_string(), value.clone())).collect();
     let mut findings = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for pair in &args.pairs {
@@ -46,18 +43,44 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
             Err(finding) => findings.push(*finding),
         }
     }
-    if findings.is_empty() {
-        Ok(Value::object(members))
-    } else {
-        Err(findings)
+    if findings.is_empty() { Ok(Value::object(members)) } else { Err(findings) }
+}
+
+/// Texts of the input that its schema marks as not to be shown: `writeOnly`, or `format: password`.
+pub(crate) fn hidden<'v>(input: &'v Value, schema: Option<&Value>) -> Vec<&'v str> {
+    let mut hidden = Vec::new();
+    let mut todo: Vec<(&Value, &Value, usize)> = schema.map(|schema| (input, schema, 0)).into_iter().collect();
+    while let Some((value, schema, depth)) = todo.pop() {
+        let password = schema.get("format").and_then(Value::as_str) == Some("password");
+        if password || schema.get("writeOnly").and_then(Value::as_bool) == Some(true) {
+            hidden.extend(texts(value));
+        } else if depth < REFERENCE_DEPTH_MAX {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (name, member) in properties.iter().flat_map(|properties| properties.iter()) {
+                todo.extend(value.get(name).map(|value| (value, member, depth + 1)));
+            }
+            let items =
+                schema.get("items").map(|items| value.as_array().unwrap_or_default().iter().map(move |value| (value, items, depth + 1)));
+            todo.extend(items.into_iter().flatten());
+        }
     }
+    hidden
+}
+
+/// Every text in a value.
+fn texts(value: &Value) -> Vec<&str> {
+    let mut texts = Vec::new();
+    let mut todo = vec![value];
+    while let Some(value) = todo.pop() {
+        texts.extend(value.as_str());
+        todo.extend(value.as_array().unwrap_or_default());
+        todo.extend(value.as_object().iter().flat_map(|object| object.iter().map(|(_, member)| member)));
+    }
+    texts
 }
 
 /// Outputs of steps that do not run, from `--output STEP=JSON` and `--outputs JSON`.
-pub(crate) fn outputs(
-    single: &[String],
-    all: Option<&str>,
-) -> Result<Vec<(String, Value)>, Vec<Finding>> {
+pub(crate) fn outputs(single: &[String], all: Option<&str>) -> Result<Vec<(String, Value)>, Vec<Finding>> {
     let mut outputs = Vec::new();
     let mut findings = Vec::new();
     if let Some(all) = all {
@@ -89,11 +112,7 @@ pub(crate) fn outputs(
             Err(finding) => findings.push(*finding),
         }
     }
-    if findings.is_empty() {
-        Ok(outputs)
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(outputs) } else { Err(findings) }
 }
 
 /// JSON on the command line, from `@FILE`, or from standard input with `-`.
@@ -107,17 +126,14 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
         let source = SourceText::new(name.clone(), text);
         let at = error.offset.min(source.text().len());
         let help = error.help().into_owned();
-        Box::new(
-            usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""),
-        )
+        Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""))
     })
 }
 
 fn read_file(path: &Path, option: &str) -> Result<String, Box<Finding>> {
     let name = path.display();
-    let file = std::fs::File::open(path).map_err(|error| {
-        Box::new(usage(format!("`{name}`, given with {option}, cannot be read: {error}"), None))
-    })?;
+    let file = std::fs::File::open(path)
+        .map_err(|error| Box::new(usage(format!("`{name}`, given with {option}, cannot be read: {error}"), None)))?;
     read_text(file, &name.to_string())
 }
 
@@ -150,9 +166,7 @@ fn pair(pair: &str, schema: Option<&Value>) -> Result<(String, Value), Box<Findi
         return Ok((key.to_owned(), value));
     }
     known(key, schema)?;
-    let types = property(key, schema).map_or_else(Types::default, |property| {
-        Types::of(property, schema.unwrap_or(&Value::Null), 0)
-    });
+    let types = property(key, schema).map_or_else(Types::default, |property| Types::of(property, schema.unwrap_or(&Value::Null), 0));
     let value = types.read(key, text)?;
     Ok((key.to_owned(), value))
 }
@@ -232,9 +246,7 @@ impl Types {
                     }
                 }
                 let reference = schema.get("$ref").and_then(Value::as_str);
-                let target = reference
-                    .and_then(|reference| reference.strip_prefix('#'))
-                    .and_then(|pointer| root.pointer(pointer));
+                let target = reference.and_then(|reference| reference.strip_prefix('#')).and_then(|pointer| root.pointer(pointer));
                 if let Some(target) = target {
                     types.extend(Self::of(target, root, depth + 1).0);
                 }
@@ -303,27 +315,13 @@ mod tests {
     }
 
     fn run(input: Option<&str>, pairs: &[&str]) -> Result<Value, Vec<String>> {
-        let args = RunArgs {
-            tool: "t".into(),
-            input: input.map(str::to_owned),
-            pairs: pairs.iter().map(ToString::to_string).collect(),
-        };
-        build(&args, Some(&schema()))
-            .map_err(|findings| findings.into_iter().map(|f| f.message).collect())
+        let args = RunArgs { tool: "t".into(), input: input.map(str::to_owned), pairs: pairs.iter().map(ToString::to_string).collect() };
+        build(&args, Some(&schema())).map_err(|findings| findings.into_iter().map(|f| f.message).collect())
     }
 
     #[test]
     fn a_value_is_read_as_its_schema_says() {
-        let pairs = [
-            "path=5",
-            "limit=12345678901234567890",
-            "ratio=null",
-            "deep=true",
-            "tags=[\"a\"]",
-            "mode=fast",
-            "level=2",
-            "any=5",
-        ];
+        let pairs = ["path=5", "limit=12345678901234567890", "ratio=null", "deep=true", "tags=[\"a\"]", "mode=fast", "level=2", "any=5"];
         let value = run(None, &pairs).unwrap();
         assert_eq!(
             value.to_json_string(),

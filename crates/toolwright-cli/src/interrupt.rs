@@ -5,14 +5,11 @@ use std::future::Future;
 
 use toolwright::CancelSource;
 
+use crate::exit::Exit;
 use crate::output::Output;
 
 /// Runs `work` to its end; `None` when a second interrupt came first.
-pub(crate) async fn until_second<T>(
-    output: Output,
-    cancel: &CancelSource,
-    work: impl Future<Output = T>,
-) -> Option<T> {
+pub(crate) async fn until_second<T>(output: Output, cancel: &CancelSource, work: impl Future<Output = T>) -> Option<T> {
     let mut signals = Signals::new();
     tokio::pin!(work);
     tokio::select! {
@@ -36,6 +33,16 @@ pub(crate) async fn until_first<T>(work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
+/// From here on nothing runs that has to be ended in order: the next interrupt leaves at once, also while
+/// a slow reader holds up the output.
+pub(crate) fn leave_at_next() {
+    let mut signals = Signals::new();
+    tokio::spawn(async move {
+        signals.next().await;
+        std::process::exit(i32::from(Exit::Interrupted.number()));
+    });
+}
+
 struct Signals {
     #[cfg(unix)]
     interrupt: Option<tokio::signal::unix::Signal>,
@@ -47,10 +54,7 @@ impl Signals {
     #[cfg(unix)]
     fn new() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
-        Self {
-            interrupt: signal(SignalKind::interrupt()).ok(),
-            terminate: signal(SignalKind::terminate()).ok(),
-        }
+        Self { interrupt: signal(SignalKind::interrupt()).ok(), terminate: signal(SignalKind::terminate()).ok() }
     }
 
     #[cfg(not(unix))]

@@ -13,6 +13,8 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     /// No progress and no notes.
     pub(crate) quiet: bool,
+    /// A person looks at standard output.
+    pub(crate) terminal: bool,
     /// The style of standard output.
     pub(crate) out: Style,
     /// The style of standard error.
@@ -27,6 +29,7 @@ impl Output {
         Self {
             format,
             quiet,
+            terminal: io::stdout().is_terminal(),
             out: style(Style::of(colour, &io::stdout())),
             err: style(Style::of(colour, &io::stderr())),
         }
@@ -63,10 +66,7 @@ impl Output {
     /// Findings, where the result goes (`check`) or not.
     pub(crate) fn findings(self, findings: &[Finding]) -> String {
         let form = match self.format {
-            Format::Human => Form::Human {
-                colour: self.err.colour(),
-                width: self.width(),
-            },
+            Format::Human => Form::Human { colour: self.err.colour(), width: self.width() },
             Format::Plain => Form::Plain,
             Format::Json => Form::Json,
         };

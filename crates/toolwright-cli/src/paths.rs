@@ -15,21 +15,14 @@ pub(crate) fn data_dir(variable: impl Fn(&str) -> Option<OsString>) -> Option<Pa
     own_dir(variable, "TOOLWRIGHT_DATA_DIR", "XDG_DATA_HOME", ".local/share")
 }
 
-fn own_dir(
-    variable: impl Fn(&str) -> Option<OsString>,
-    own: &str,
-    shared: &str,
-    under_home: &str,
-) -> Option<PathBuf> {
+fn own_dir(variable: impl Fn(&str) -> Option<OsString>, own: &str, shared: &str, under_home: &str) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     if let Some(dir) = set(own) {
         return Some(PathBuf::from(dir));
     }
     // The XDG rules ask for an absolute path and to ignore anything else.
     let shared = set(shared).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    shared
-        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(under_home)))
-        .map(|dir| dir.join("toolwright"))
+    shared.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(under_home))).map(|dir| dir.join("toolwright"))
 }
 
 #[cfg(test)]

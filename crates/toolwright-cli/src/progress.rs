@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use toolwright::{Event, Observer};
 
@@ -27,13 +27,7 @@ struct Started {
 impl Progress {
     /// Shows lines only where a person looks at them.
     pub(crate) fn new(output: Output, secrets: Secrets) -> Self {
-        Self {
-            output,
-            secrets,
-            lines: output.shows_progress(),
-            started: Mutex::default(),
-            warnings: Mutex::default(),
-        }
+        Self { output, secrets, lines: output.shows_progress(), started: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// What was worth telling and stopped nothing.
@@ -59,13 +53,7 @@ impl Progress {
         match event {
             Event::StepStarted { path, index, count, step, tool, .. } => {
                 let inner = path.matches('/').count().saturating_sub(1);
-                let text = format!(
-                    "{}[{}/{count}] {}  {}",
-                    "  ".repeat(inner),
-                    index + 1,
-                    one_line(step),
-                    one_line(tool)
-                );
+                let text = format!("{}[{}/{count}] {}  {}", "  ".repeat(inner), index + 1, one_line(step), one_line(tool));
                 self.line(&format!("… {text}"), "");
                 let at = Instant::now();
                 started.insert(path.clone(), Started { at, text });
@@ -74,9 +62,9 @@ impl Progress {
                 let Some(Started { at, text }) = started.remove(path) else {
                     return;
                 };
-                let seconds = at.elapsed().as_secs_f64();
+                let took = took(at.elapsed());
                 match (ok, code) {
-                    (true, _) => self.line(&format!("✓ {text}  {seconds:.1} s"), "\n"),
+                    (true, _) => self.line(&format!("✓ {text}  {took}"), "\n"),
                     (false, Some(code)) => self.line(&format!("✗ {text}  {code}"), "\n"),
                     (false, None) => self.line(&format!("✗ {text}"), "\n"),
                 }
@@ -93,6 +81,14 @@ impl Progress {
             }
             _ => {}
         }
+    }
+}
+
+/// `12 ms`, `3.4 s`.
+fn took(time: Duration) -> String {
+    match time.as_millis() {
+        short @ 0..1000 => format!("{short} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
     }
 }
 

@@ -41,11 +41,7 @@ impl Style {
     }
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colour && !text.is_empty() {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
     /// A heading, an id.
@@ -81,10 +77,7 @@ impl Style {
 
 /// Text from elsewhere on one line: no control characters, so that it cannot move the cursor.
 pub(crate) fn one_line(text: &str) -> String {
-    let cleaned: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let cleaned: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cleaned.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -152,9 +145,6 @@ mod tests {
     fn cutting_and_wrapping_count_characters() {
         assert_eq!(cut("größer", 6), "größer");
         assert_eq!(cut("größere", 6), "größe…");
-        assert_eq!(
-            wrap("one two three four five six", 22, "  "),
-            "  one two three four\n  five six"
-        );
+        assert_eq!(wrap("one two three four five six", 22, "  "), "  one two three four\n  five six");
     }
 }

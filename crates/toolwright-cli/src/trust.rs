@@ -46,9 +46,7 @@ pub(crate) struct TrustStore {
 impl TrustStore {
     /// The store in a data folder; nothing is touched yet.
     pub(crate) fn new(data_dir: &Path) -> Self {
-        Self {
-            dir: data_dir.join("trust"),
-        }
+        Self { dir: data_dir.join("trust") }
     }
 
     /// Whether the user accepted this state of the file's section.
@@ -66,12 +64,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the data folder cannot be written.
-    pub(crate) fn accept(
-        &self,
-        file: &Path,
-        section_hash: &str,
-        tools: &[String],
-    ) -> io::Result<()> {
+    pub(crate) fn accept(&self, file: &Path, section_hash: &str, tools: &[String]) -> io::Result<()> {
         let record = Record {
             version: RECORD_VERSION,
             file: file.to_string_lossy().into_owned(),
@@ -185,9 +178,6 @@ mod tests {
         assert_eq!(section_hash(&one), section_hash(&same));
         assert_ne!(section_hash(&one), section_hash(&other));
         // The boundary between two names is part of the meaning.
-        assert_ne!(
-            section_hash(&json!(["a,", "b"])),
-            section_hash(&json!(["a", ",b"]))
-        );
+        assert_ne!(section_hash(&json!(["a,", "b"])), section_hash(&json!(["a", ",b"])));
     }
 }

@@ -1,6 +1,9 @@
 //! What people are told about a tool, whether it can be called or not.
 
+use serde_json::json;
 use toolwright::{Effect, Value};
+
+use crate::secret::Secrets;
 
 /// A tool, or what would be one.
 #[derive(Clone, Debug)]
@@ -98,6 +101,14 @@ pub(crate) struct SourceView {
     pub(crate) skipped: Vec<(String, String)>,
 }
 
+impl SourceView {
+    /// The same without secrets.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        let skipped = self.skipped.into_iter().map(|(name, reason)| (name, secrets.mask(&reason)));
+        Self { why: self.why.map(|why| why.masked(secrets)), skipped: skipped.collect(), ..self }
+    }
+}
+
 impl State {
     /// The word for scripts.
     pub(crate) fn word(&self) -> &'static str {
@@ -124,9 +135,7 @@ pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
         return "undeclared".to_owned();
     };
     match effect.impact {
-        toolwright::Impact::Idempotent if effect.class.as_str() == "write" => {
-            "idempotent".to_owned()
-        }
+        toolwright::Impact::Idempotent if effect.class.as_str() == "write" => "idempotent".to_owned(),
         toolwright::Impact::Idempotent => format!("{}, idempotent", effect.class),
         toolwright::Impact::None | toolwright::Impact::Once => effect.class.to_string(),
     }
@@ -140,46 +149,81 @@ pub(crate) fn stands_out(effect: Option<&Effect>) -> bool {
 impl ToolView {
     /// For scripts.
     pub(crate) fn to_json(&self, whole: bool) -> serde_json::Value {
-        use serde_json::json;
-        let effect = self.effect.as_ref().map(effect_json);
-        let mut value = json!({
-            "id": self.id,
-            "title": self.title,
-            "description": self.description,
-            "source": self.source,
-            "kind": self.kind,
-            "effect": effect,
-            "effectFrom": self.effect_from,
-            "hidden": self.hidden,
-            "state": self.state.word(),
-        });
+        let mut members: Vec<(&str, serde_json::Value)> = vec![
+            ("id", json!(self.id)),
+            ("title", json!(self.title)),
+            ("description", json!(self.description)),
+            ("source", json!(self.source)),
+            ("kind", json!(self.kind)),
+            ("effect", json!(self.effect.as_ref().map(effect_json))),
+            ("effectFrom", json!(self.effect_from)),
+            ("hidden", json!(self.hidden)),
+            ("state", json!(self.state.word())),
+        ];
         if let Some(why) = self.state.why() {
-            value["why"] = json!({"code": why.code, "message": why.message, "help": why.help});
+            members.push(("why", why.to_json()));
         }
         if let Some(inside) = &self.inside {
-            value["steps"] = inside.steps.iter().map(StepView::to_json).collect();
-            value["touches"] = json!(inside.touches);
-            let effects = inside.effects.iter().map(|(path, tool, effect)| {
-                json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)})
-            });
-            value["effects"] = effects.collect();
+            members.push(("steps", inside.steps.iter().map(StepView::to_json).collect()));
+            members.push(("touches", json!(inside.touches)));
+            let effects = inside
+                .effects
+                .iter()
+                .map(|(path, tool, effect)| json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)}));
+            members.push(("effects", effects.collect()));
         }
         if whole {
-            value["inputSchema"] = self.input.as_ref().map_or(json!(null), Value::to_json);
-            value["outputSchema"] = self.output.as_ref().map_or(json!(null), Value::to_json);
-            let examples = self.examples.iter().map(|(input, output)| {
-                json!({"input": input.to_json(), "output": output.as_ref().map(Value::to_json)})
-            });
-            value["examples"] = examples.collect();
+            members.push(("inputSchema", json!(self.input.as_ref().map(Value::to_json))));
+            members.push(("outputSchema", json!(self.output.as_ref().map(Value::to_json))));
+            let examples = self
+                .examples
+                .iter()
+                .map(|(input, output)| json!({"input": input.to_json(), "output": output.as_ref().map(Value::to_json)}));
+            members.push(("examples", examples.collect()));
         }
-        value
+        let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+        serde_json::Value::Object(members.collect())
+    }
+}
+
+impl ToolView {
+    /// The same without secrets in what others wrote: a server may put anything into a description.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        let schema = |schema: Option<Value>| schema.map(|schema| secrets.mask_value(&schema));
+        let examples = self.examples.iter();
+        Self {
+            title: self.title.map(|title| secrets.mask(&title)),
+            description: secrets.mask(&self.description),
+            input: schema(self.input),
+            output: schema(self.output),
+            examples: examples.map(|(input, output)| (secrets.mask_value(input), output.as_ref().map(|o| secrets.mask_value(o)))).collect(),
+            state: match self.state {
+                State::Ready => State::Ready,
+                State::Refused(why) => State::Refused(why.masked(secrets)),
+                State::Broken(why) => State::Broken(why.masked(secrets)),
+                State::Unavailable(why) => State::Unavailable(why.masked(secrets)),
+            },
+            ..self
+        }
+    }
+}
+
+impl Why {
+    /// The same without secrets.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        Self { code: self.code, message: secrets.mask(&self.message), help: self.help.map(|help| secrets.mask(&help)) }
+    }
+
+    /// For scripts.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        json!({"code": self.code, "message": self.message, "help": self.help})
     }
 }
 
 impl StepView {
     fn to_json(&self) -> serde_json::Value {
         let effect = self.effect.as_ref().and_then(Option::as_ref);
-        serde_json::json!({
+        json!({
             "name": self.name,
             "tool": self.tool,
             "effect": effect.map(effect_json),
@@ -189,5 +233,5 @@ impl StepView {
 }
 
 fn effect_json(effect: &Effect) -> serde_json::Value {
-    serde_json::json!({"class": effect.class.as_str(), "impact": effect.impact.as_str()})
+    json!({"class": effect.class.as_str(), "impact": effect.impact.as_str()})
 }

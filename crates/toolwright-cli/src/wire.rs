@@ -1,6 +1,7 @@
 //! From what the file says to what the adapters take. The only place that knows both.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use toolwright::{Example, Origin, ToolDef, Value};
 use toolwright_mcp::upstream::{ServerSpec, Transport};
@@ -9,14 +10,16 @@ use toolwright_sources::command::{CommandTool, Environment, Place as CommandPlac
 use crate::code;
 use crate::config::Config;
 use crate::config::reader::Place;
-use crate::config::source::{
-    CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry,
-};
+use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
 use crate::diagnostic::{Finding, Owner, Span};
+use crate::exit::Exit;
 use crate::secret::Secret;
 
 /// The hidden command that ends a server when we vanish.
-pub(crate) const GUARD: &str = "guard-server";
+const GUARD: &str = "guard-server";
+
+/// The hidden first word that makes this program the guard of running commands.
+const COMMAND_GUARD: &str = "guard-commands";
 
 /// A command line as a tool.
 pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, Vec<Finding>> {
@@ -32,10 +35,7 @@ pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, 
     tool.output_schema = entry.output.clone();
     tool.examples = examples(&entry.examples);
     tool.cwd = entry.process.cwd.clone();
-    tool.env = Environment {
-        clean: entry.process.clean_env,
-        set: exposed(&entry.process.env),
-    };
+    tool.env = Environment { clean: entry.process.clean_env, set: exposed(&entry.process.env) };
     tool.stdout = match entry.stdout {
         StdoutForm::Text => Stdout::Text,
         StdoutForm::Json => Stdout::Json,
@@ -86,31 +86,21 @@ fn command_place(entry: &CommandEntry, place: &CommandPlace) -> Place {
         CommandPlace::Argv => entry.node.entry("argv").map(|argv| argv.key_span.clone()),
         CommandPlace::Element { index, span } => in_element(entry.argv.get(*index), span.as_ref()),
         CommandPlace::Stdin { span } => in_element(entry.stdin.as_ref(), Some(span)),
-        CommandPlace::Input { pointer } => entry.node.entry("input").map(|input| {
-            match input.value.key_of(pointer) {
-                Some(key) => key,
-                None => input.key_span.clone(),
-            }
+        CommandPlace::Input { pointer } => entry.node.entry("input").map(|input| match input.value.key_of(pointer) {
+            Some(key) => key,
+            None => input.key_span.clone(),
         }),
-        CommandPlace::Environment { name } => entry
-            .node
-            .get("env")
-            .and_then(|env| env.entry(name))
-            .map(|variable| variable.key_span.clone()),
+        CommandPlace::Environment { name } => {
+            entry.node.get("env").and_then(|env| env.entry(name)).map(|variable| variable.key_span.clone())
+        }
         _ => None,
     };
-    Place {
-        source: entry.place.source.clone(),
-        span: found.unwrap_or_else(|| entry.place.span.clone()),
-    }
+    Place { source: entry.place.source.clone(), span: found.unwrap_or_else(|| entry.place.span.clone()) }
 }
 
 /// Examples as the core keeps them.
 pub(crate) fn examples(entries: &[ExampleEntry]) -> Vec<Example> {
-    let example = |entry: &ExampleEntry| Example {
-        input: entry.input.clone(),
-        output: entry.output.clone(),
-    };
+    let example = |entry: &ExampleEntry| Example { input: entry.input.clone(), output: entry.output.clone() };
     entries.iter().map(example).collect()
 }
 
@@ -122,14 +112,7 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
         TransportEntry::Http { url, .. } => ServerSpec::http(name, url),
     };
     match (&mut spec.transport, &entry.transport) {
-        (
-            Transport::Stdio { cwd, env, .. },
-            TransportEntry::Stdio {
-                cwd: folder,
-                env: variables,
-                ..
-            },
-        ) => {
+        (Transport::Stdio { cwd, env, .. }, TransportEntry::Stdio { cwd: folder, env: variables, .. }) => {
             *cwd = folder.clone();
             *env = exposed(variables);
         }
@@ -169,6 +152,25 @@ fn guard() -> Option<Vec<String>> {
     let program = std::env::current_exe().ok()?.into_os_string();
     let program: Option<String> = OsString::into_string(program).ok();
     Some(vec![program?, GUARD.to_owned()])
+}
+
+/// Does the work of a guard when this process was started as one, and gives its exit code. A guard ends what was
+/// started when the process that started it is killed and cannot.
+pub(crate) fn guarding() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    let word = words.next()?;
+    if word == GUARD {
+        let code = toolwright_mcp::guard::run(words);
+        return Some(ExitCode::from(u8::try_from(code).unwrap_or(Exit::Bug.number())));
+    }
+    if word == COMMAND_GUARD {
+        let served = toolwright_sources::command::guard::serve(std::io::stdin().lock());
+        return Some(if served.is_ok() { Exit::Ok } else { Exit::Bug }.into());
+    }
+    if let Ok(program) = std::env::current_exe() {
+        toolwright_sources::command::guard::install(program, [COMMAND_GUARD.to_owned()]);
+    }
+    None
 }
 
 fn exposed(variables: &[(String, Secret)]) -> Vec<(String, String)> {

@@ -66,9 +66,7 @@ fn read(text: &str, index: usize, steps: &[StepView]) -> Option<From> {
         None => rest.strip_prefix('.')?.split(['.', '[', '?']).next()?,
     };
     let by_name = steps.iter().position(|step| step.name == name);
-    by_name
-        .or_else(|| name.parse().ok().filter(|at| *at < steps.len()))
-        .map(From::Step)
+    by_name.or_else(|| name.parse().ok().filter(|at| *at < steps.len())).map(From::Step)
 }
 
 #[cfg(test)]
@@ -80,13 +78,7 @@ mod tests {
 
     #[test]
     fn references_become_lines_and_other_text_does_not() {
-        let step = |name: &str| StepView {
-            name: name.into(),
-            tool: "t".into(),
-            mapping: Value::Null,
-            effect: None,
-            nested: false,
-        };
+        let step = |name: &str| StepView { name: name.into(), tool: "t".into(), mapping: Value::Null, effect: None, nested: false };
         let steps = [step("a"), step("b"), step("c")];
         let mapping = json!({
             "x": "$input.x", "y": ["$prev", {"z": "$steps.a.z?"}], "w": "$steps[\"b\"]", "v": "$steps[0].q",

@@ -4,6 +4,12 @@
 //! `scripted_server --guard HOST_PID -- COMMAND…` is the guard of `toolwright_mcp::guard`.
 //! `scripted_server --host SCRIPT` is a host with one guarded server: it calls its first tool, prints `ready`, and
 //! waits to be killed.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a stand-in for tests: falling over is one of the things it is for"
+)]
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -29,6 +35,8 @@ struct Script {
     dies: Option<Death>,
     /// Protocol versions of the sessionless generation; none: `server/discover` is unknown.
     discover: Vec<String>,
+    /// Answers what it does not know with an error that has no id.
+    forgets_ids: bool,
     /// Ends itself when asked to discover.
     dies_of_discover: bool,
     /// The only version with sessions it speaks; `initialize` with another one is refused, naming it.
@@ -64,6 +72,7 @@ struct Death {
 /// - `silent`: never answers
 /// - `steady`: reports progress `times` times, each after `everyMs`, then answers; with 0 times it never does
 /// - `cancelled`: answers with the ids of cancelled requests
+/// - `called`: answers with the names of the tools called before, one a line
 /// - `environment`: answers with the names of its environment variables, one a line
 /// - `pid`: answers with its process id
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -80,7 +89,12 @@ struct Act {
     times: u64,
 }
 
-type Shared = Arc<Mutex<Vec<String>>>;
+/// What happened so far.
+#[derive(Clone, Default)]
+struct Shared {
+    cancelled: Arc<Mutex<Vec<String>>>,
+    called: Arc<Mutex<Vec<String>>>,
+}
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -119,16 +133,18 @@ fn serve(script: Script) {
     for line in &script.noise {
         say(line);
     }
-    let cancelled = Shared::default();
+    let so_far = Shared::default();
     let mut first = true;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        let Some(reply) = answer(&script, &line, &cancelled) else { continue };
+        let Some(reply) = answer(&script, &line, &so_far) else { continue };
         let lead = if std::mem::take(&mut first) { script.before_first.as_str() } else { "" };
         say(&format!("{lead}{reply}{}", if script.crlf { "\r" } else { "" }));
     }
-    while script.stubborn {
-        std::thread::sleep(Duration::from_secs(1));
+    if script.stubborn {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
     }
 }
 
@@ -151,13 +167,13 @@ struct Request<'a> {
     params: Option<&'a RawValue>,
 }
 
-fn answer(script: &Script, line: &str, cancelled: &Shared) -> Option<String> {
+fn answer(script: &Script, line: &str, so_far: &Shared) -> Option<String> {
     let request: Request<'_> = serde_json::from_str(line).ok()?;
     let params = request.params.map_or("{}", RawValue::get);
     let shallow: serde_json::Value = serde_json::from_str(params).unwrap_or_default();
     let Some(id) = request.id else {
         if request.method == "notifications/cancelled" {
-            cancelled.lock().unwrap().push(shallow["requestId"].to_string());
+            so_far.cancelled.lock().unwrap().push(shallow["requestId"].to_string());
         }
         return None;
     };
@@ -175,8 +191,9 @@ fn answer(script: &Script, line: &str, cancelled: &Shared) -> Option<String> {
         }
         "initialize" => Some(initialize(script, &id, &shallow)),
         "tools/list" => Some(result(&id, &page(script, &shallow))),
-        "tools/call" => call(script, &id, params, cancelled),
+        "tools/call" => call(script, &id, params, so_far),
         "ping" => Some(result(&id, "{}")),
+        _ if script.forgets_ids => Some(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}"#.to_owned()),
         other => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no method {other}"}}}}"#)),
     }
 }
@@ -215,7 +232,7 @@ fn text(id: &str, text: &str) -> String {
     result(id, &format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#))
 }
 
-fn call(script: &Script, id: &str, params: &str, cancelled: &Shared) -> Option<String> {
+fn call(script: &Script, id: &str, params: &str, so_far: &Shared) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
         name: String,
@@ -229,6 +246,9 @@ fn call(script: &Script, id: &str, params: &str, cancelled: &Shared) -> Option<S
     let Some(act) = script.tools.get(&params.name) else {
         return Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no tool {}"}}}}"#, params.name));
     };
+    if act.act != "called" {
+        so_far.called.lock().unwrap().push(params.name.clone());
+    }
     match act.act.as_str() {
         "result" => Some(result(id, act.result.as_ref().map_or("null", |raw| raw.get()))),
         "wire" => Some(act.text.replace("<id>", id)),
@@ -256,7 +276,8 @@ fn call(script: &Script, id: &str, params: &str, cancelled: &Shared) -> Option<S
             std::thread::spawn(move || steady(&id, &token, &act));
             None
         }
-        "cancelled" => Some(text(id, &cancelled.lock().unwrap().join(","))),
+        "cancelled" => Some(text(id, &so_far.cancelled.lock().unwrap().join(","))),
+        "called" => Some(text(id, &so_far.called.lock().unwrap().join("\n"))),
         "environment" => {
             let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
             Some(text(id, &names.join("\n")))

@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::descendants::Descendants;
+
 /// How often the guard looks for its host.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long a server gets to end by itself, and again after SIGTERM, once the host is gone.
@@ -67,11 +69,18 @@ impl Job {
                 }
             }
         }
-        for signal in [Signal::Terminate, Signal::Kill] {
-            // The host's death closed the pipe to the command's stdin, so it may be leaving by itself.
-            let left = tokio::time::timeout(GRACE, child.wait()).await;
-            end_group(if left.is_ok() { Signal::Kill } else { signal });
+        let mut tree = Descendants::default();
+        tree.find(std::process::id());
+        // The host's death closed the pipe to the command's stdin, so it may be leaving by itself.
+        if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
+            tree.find(std::process::id());
+            end_group(Signal::Terminate);
+            tree.terminate();
+            let _ = tokio::time::timeout(GRACE, child.wait()).await;
+            tree.find(std::process::id());
         }
+        tree.kill();
+        end_group(Signal::Kill);
         code(child.wait().await.ok())
     }
 }

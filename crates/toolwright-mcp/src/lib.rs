@@ -6,6 +6,7 @@
 //! Reading order: [`upstream`] (what a host uses), `upstream/spec.rs` (what can be configured),
 //! `upstream/supervise.rs` (the life of a server), `upstream/call.rs` (the life of a call).
 
+mod descendants;
 pub mod guard;
 pub mod upstream;
 mod wire;

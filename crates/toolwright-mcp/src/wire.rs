@@ -26,7 +26,7 @@ const RAW_LIST: &str = "toolwright/raw";
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// A message for `rmcp`.
-    Message(ServerJsonRpcMessage),
+    Message(Box<ServerJsonRpcMessage>),
     /// A report on a running request.
     Progress(Progress),
     /// No message at all.
@@ -118,20 +118,25 @@ fn message(text: &str, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading)
     };
     match (envelope.method.as_deref(), envelope.id) {
         (Some("notifications/progress"), None) => progress(envelope.params),
-        (Some(_), _) => typed(text).map_or(Incoming::Noise, Incoming::Message),
+        (Some(_), _) => typed(text).map_or(Incoming::Noise, sent),
         (None, Some(id)) => match serde_json::from_str::<RequestId>(id.get()) {
             Ok(id) => reply(text, &envelope, id, replaced, reading),
-            Err(_) => Incoming::Noise,
+            Err(_) => error_without_id(text, &envelope),
         },
-        (None, None) => Incoming::Noise,
+        (None, None) => error_without_id(text, &envelope),
     }
+}
+
+/// An error about a message whose id the server could not read. It counts during the handshake.
+fn error_without_id(text: &str, envelope: &Envelope<'_>) -> Incoming {
+    envelope.error.and_then(|_| typed(text)).map_or(Incoming::Noise, sent)
 }
 
 fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     let wanted = reading(&id);
     if wanted == Reading::Typed {
         let message = typed(text).unwrap_or_else(|| failed_handshake(id, "its reply to the handshake cannot be read"));
-        return Incoming::Message(message);
+        return sent(message);
     }
     let coded = match (envelope.result, envelope.error) {
         (_, Some(error)) => format!("e:{}", error.get()),
@@ -139,13 +144,17 @@ fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, re
             if wanted == Reading::List
                 && let Some(list) = typed_list(text, result.get())
             {
-                return Incoming::Message(list);
+                return sent(list);
             }
             format!("r{replaced}:{}", result.get())
         }
         (None, None) => "u:it has neither a result nor an error".to_owned(),
     };
-    Incoming::Message(coded_reply(coded, id))
+    sent(coded_reply(coded, id))
+}
+
+fn sent(message: ServerJsonRpcMessage) -> Incoming {
+    Incoming::Message(Box::new(message))
 }
 
 fn coded_reply(coded: String, id: RequestId) -> ServerJsonRpcMessage {
@@ -165,8 +174,8 @@ fn failed_handshake(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
 /// A line that begins like a message and is none: ends the call that waits for it, if its id can be made out.
 fn unreadable(text: &str, why: &str, reading: &dyn Fn(&RequestId) -> Reading) -> Incoming {
     match salvaged_id(text) {
-        Some(id) if reading(&id) == Reading::Typed => Incoming::Message(failed_handshake(id, "its reply to the handshake is no JSON")),
-        Some(id) => Incoming::Message(unreadable_reply(id, &format!("it is no JSON: {why}"))),
+        Some(id) if reading(&id) == Reading::Typed => sent(failed_handshake(id, "its reply to the handshake is no JSON")),
+        Some(id) => sent(unreadable_reply(id, &format!("it is no JSON: {why}"))),
         None => Incoming::Noise,
     }
 }
@@ -351,4 +360,70 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Result<Vec<u8>, serde_json
 /// The message as the text of a server-sent event.
 pub(crate) fn event(message: &ServerJsonRpcMessage) -> Result<String, serde_json::Error> {
     serde_json::to_string(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Vec<Incoming> {
+        incoming(text.as_bytes(), &|id| if id.to_string() == "0" { Reading::Typed } else { Reading::Raw })
+    }
+
+    fn reply(text: &str) -> Reply {
+        let Some(Incoming::Message(message)) = read(text).pop() else { panic!("{text}") };
+        let ServerJsonRpcMessage::Response(response) = *message else { panic!("{text}") };
+        reply_of(response.result)
+    }
+
+    #[test]
+    fn a_result_that_looks_like_our_own_coding_is_a_result() {
+        for result in [r#""u:x""#, r#""r0:{}""#, r#"["e:{}"]"#, r#"{"toolwright/raw":"x"}"#] {
+            let Reply::Result(parsed) = reply(&format!(r#"{{"id":1,"result":{result}}}"#)) else { panic!("{result}") };
+            assert_eq!(parsed.value, Value::parse(result).unwrap());
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced_and_counted() {
+        let mut line = br#"{"id":1,"result":{"a":"x"#.to_vec();
+        line.extend([0xff, b'"', b'}', b'}']);
+        let Some(Incoming::Message(message)) = incoming(&line, &|_| Reading::Raw).pop() else { panic!("no message") };
+        let ServerJsonRpcMessage::Response(response) = *message else { panic!("no response") };
+        let Reply::Result(parsed) = reply_of(response.result) else { panic!("no result") };
+        assert_eq!((parsed.replaced, parsed.value.to_json_string().as_str()), (1, "{\"a\":\"x\u{FFFD}\"}"));
+    }
+
+    #[test]
+    fn a_batch_is_its_parts_and_an_error_without_id_is_heard() {
+        let parts = read(r#"[{"id":1,"result":{}},{"id":2,"result":{}},7]"#);
+        assert!(matches!(parts.as_slice(), [Incoming::Message(_), Incoming::Message(_), Incoming::Noise]));
+        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        let [Incoming::Message(message)] = &read(error)[..] else { panic!("not heard") };
+        assert!(matches!(**message, ServerJsonRpcMessage::Error(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            incoming(&bytes, &|_| Reading::List);
+        }
+
+        #[test]
+        fn no_damage_to_a_message_breaks_the_reader_or_hides_its_end(at in 0_usize..60, byte in any::<u8>()) {
+            let mut line = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":[1.50]}}"#.to_vec();
+            if let Some(place) = line.get_mut(at) {
+                *place = byte;
+            }
+            for part in incoming(&line, &|_| Reading::Raw) {
+                if let Incoming::Message(message) = part
+                    && let ServerJsonRpcMessage::Response(response) = *message
+                {
+                    reply_of(response.result);
+                }
+            }
+        }
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! The workspace builds `serde_json` with `arbitrary_precision` and `preserve_order`, so its figures here are those of
 //! that build.
-
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
 
 use std::hint::black_box;

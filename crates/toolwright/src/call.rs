@@ -10,93 +10,126 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
+use futures_util::FutureExt;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
 use crate::diagnostics::Event;
-use crate::error::{CallError, EffectState, Fault, state_after};
-use crate::frame::{Call, Run};
-use crate::gate::{Gate, StepRequest};
-use crate::journal::{Begin, Finish, RunJournal, StepKey};
+use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
+use crate::frame::{Call, Run, Timestamp};
+use crate::gate::{Gate, GateRefusal, StepRequest};
+use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
-use crate::schema::Prepared;
-use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
+use crate::schema::Repair;
+use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
 use crate::value::Value;
 
+/// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
+/// from hand to hand costs more than any stage.
+#[derive(Default)]
+pub(crate) struct Passage {
+    pub(crate) arguments: Value,
+    /// What was changed in the arguments as received.
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) answer: Answer,
+    /// When the call before this one ended, if nothing that takes time has happened since.
+    pub(crate) now: Option<Timestamp>,
+}
+
 /// Input stage: arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
-pub(crate) fn prepare(call: &Call, tool: &ToolDef, received: Value) -> Result<Prepared, CallError> {
-    within_limits(&received, "arguments", &call.run, EffectState::NotStarted)?;
-    let Some(schema) = &tool.0.input else {
-        return Ok(Prepared { arguments: received, repairs: Vec::new() });
-    };
-    let prepared = schema.prepare(received).map_err(Fault::InvalidArguments)?;
-    if !prepared.repairs.is_empty() {
-        tell_repairs(call, &prepared);
+pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
+    within_limits(&passage.arguments, "arguments", &call.scope.run, EffectState::NotStarted)?;
+    passage.repairs.clear();
+    if let Some(schema) = &tool.0.input {
+        schema.prepare(&mut passage.arguments, &mut passage.repairs).map_err(Fault::InvalidArguments)?;
+        if !passage.repairs.is_empty() {
+            tell_repairs(call, &passage.repairs);
+        }
     }
-    Ok(prepared)
+    Ok(())
 }
 
 #[cold]
-fn tell_repairs(call: &Call, prepared: &Prepared) {
-    let Some(observer) = &call.run.observer else { return };
-    for repair in &prepared.repairs {
+fn tell_repairs(call: &Call, repairs: &[Repair]) {
+    let Some(observer) = &call.scope.run.observer else { return };
+    for repair in repairs {
         let message = format!("{}: {}", repair.pointer, repair.action);
-        observer.observe(&Event::Warning { path: call.node.path(call.step), code: "repaired_argument", message });
+        observer.observe(&Event::Warning { path: call.path(), code: "repaired_argument", message });
     }
 }
 
-/// The stages from the gate to the finished record.
+/// The stages from the gate to the finished record. The answer is left in `passage`.
 pub(crate) async fn perform(
     run: &Run,
     call: Call,
     tool: &ToolDef,
-    prepared: Prepared,
+    passage: &mut Passage,
     gate: Option<&Gate<'_>>,
-) -> Result<Answer, CallError> {
-    let Prepared { arguments, repairs } = prepared;
+) -> Result<(), CallError> {
     if let Some(gate) = gate
         && gate.has_checks()
     {
-        admitted(gate, &call, tool, &arguments).await?;
+        passage.now = None;
+        admitted(gate, &call, tool, &passage.arguments).await?;
     }
     // A cancelled root composite says at which step it stopped.
     if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
         return Err(Fault::Aborted.into());
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
-    let side_effects = tool.has_side_effects() != Some(false);
-    let Some(journal) = &run.journal else {
-        return execute(run, call, tool, arguments, side_effects).await;
-    };
-    let key = StepKey { node: call.node.clone(), step: call.step };
-    let begin = Begin {
+    match &run.journal {
+        None => execute(run, call, tool, passage).await,
+        Some(journal) => recorded(&**journal, run, call, tool, passage).await,
+    }
+}
+
+/// Execution between two records of the journal.
+async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
+    let key = StepKey { node: call.node().clone(), step: call.step };
+    let begun = journal.begin(Begin {
         key: key.clone(),
         impact: tool.effect().map(|effect| effect.impact),
-        input: arguments.clone(),
-        repairs,
-        at: run.clock.as_ref().map(|clock| clock.now()),
+        input: passage.arguments.clone(),
+        repairs: std::mem::take(&mut passage.repairs),
+        at: passage.now.or_else(|| run.clock.as_ref().map(|clock| clock.now())),
+    });
+    let begun = match begun {
+        Eventually::Now(begun) => begun,
+        Eventually::Later(begun) => begun.await,
     };
-    let failed = |phase, state| move |error| CallError::from(Fault::Journal { phase, error, state });
-    journal.begin(begin).get().await.map_err(failed("begin", EffectState::NotStarted))?;
-    let open = Open { journal, key: Some(key) };
-    let outcome = execute(run, call, tool, arguments, side_effects).await;
-    let key = open.close();
-    let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
-    if let Some(key) = key {
-        let record = Finish {
-            key,
-            outcome: match &outcome {
-                Ok(answer) => Ok(answer.output.clone()),
-                Err(error) => Err((error.code().into(), error.message())),
-            },
-            at: run.clock.as_ref().map(|clock| clock.now()),
-        };
-        journal.finish(record).get().await.map_err(failed("finish", state))?;
+    begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
+    let mut open = Open { journal, key: Some(key) };
+    let outcome = execute(run, call, tool, passage).await;
+    let Some(key) = open.key.take() else { return outcome };
+    passage.now = run.clock.as_ref().map(|clock| clock.now());
+    let finished = journal.finish(Finish {
+        key,
+        outcome: match &outcome {
+            Ok(()) => Ok(passage.answer.output.clone()),
+            Err(error) => Err(Box::new(Failure { code: error.code().into(), message: error.message() })),
+        },
+        at: passage.now,
+    });
+    let finished = match finished {
+        Eventually::Now(finished) => finished,
+        Eventually::Later(finished) => finished.await,
+    };
+    if let (Ok(()), Err(error)) = (&outcome, finished) {
+        return Err(unwritten(&passage.answer, error, happened(tool)));
     }
     outcome
+}
+
+/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+#[cold]
+fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
+    let source = CallError::from(Fault::Journal { phase: "finish", error, state });
+    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
+        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
+        _ => source,
+    }
 }
 
 async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
@@ -105,23 +138,24 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         name: call.tool(),
         step: call.step(),
         arguments,
-        context: &call.run.context,
-        cancel: &call.run.cancel,
+        context: &call.scope.run.context,
+        cancel: &call.scope.run.cancel,
         depth: call.depth(),
     };
-    gate.admit(&request).await.map_err(|refusal| Fault::Gate(refusal).into())
+    // Whatever goes wrong while deciding is a no.
+    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(refusal)) => refusal,
+        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+            .help("a check that cannot decide counts as a no; the host must mend it"),
+    };
+    Err(Fault::Gate(refusal).into())
 }
 
 /// A begun call. When its future is dropped half-way, the journal is told.
 struct Open<'a> {
-    journal: &'a Arc<dyn RunJournal>,
+    journal: &'a dyn RunJournal,
     key: Option<StepKey>,
-}
-
-impl Open<'_> {
-    fn close(mut self) -> Option<StepKey> {
-        self.key.take()
-    }
 }
 
 impl Drop for Open<'_> {
@@ -132,40 +166,35 @@ impl Drop for Open<'_> {
     }
 }
 
-async fn execute(run: &Run, call: Call, tool: &ToolDef, arguments: Value, side_effects: bool) -> Result<Answer, CallError> {
-    let handler = match &tool.0.body {
-        Body::Handler(handler) => handler,
-        // A composite's steps are calls of their own; what they gave was checked there.
-        Body::Composite(body) => return Box::pin(composite::run::run(call, body, arguments)).await,
-    };
-    let ended = Execution::start(handler, arguments, call, run, side_effects).await;
-    let answer = match ended {
-        Ended::Answered(Ok(answer)) => answer,
-        Ended::Answered(Err(error)) => return Err(failure(error, side_effects)),
-        Ended::Panicked(message) => {
-            let state = if side_effects { EffectState::Unknown } else { EffectState::NoEffect };
-            return Err(Fault::Panicked { message, state }.into());
-        }
-        Ended::Cancelled(state) => return Err(Fault::Cancelled { state }.into()),
-    };
-    let state = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
-    check_output(tool, &answer, run, state)?;
-    Ok(answer)
+/// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
+fn execute<'a>(run: &'a Run, call: Call, tool: &'a ToolDef, passage: &'a mut Passage) -> Execution<'a> {
+    Execution { running: Running::NotStarted, call: Some(call), tool, run, passage, cancelled: None, grace: None, told: false }
 }
 
-fn failure(error: ToolError, side_effects: bool) -> CallError {
-    let state = state_after(error.aftermath(), side_effects);
+/// What is known of the effect once the tool has run to its end.
+fn happened(tool: &ToolDef) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Happened }
+}
+
+/// What is known of the effect when the tool did not come to its end.
+fn unknown(tool: &ToolDef) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Unknown }
+}
+
+#[cold]
+fn failure(error: ToolError, tool: &ToolDef) -> CallError {
     if error.is_unusable_output() {
-        let happened = if side_effects { EffectState::Happened } else { EffectState::NoEffect };
         let issue = crate::schema::SchemaIssue { pointer: String::new(), message: error.message().to_owned() };
-        return Fault::InvalidOutput { issues: vec![issue], state: happened }.into();
+        return Fault::InvalidOutput { issues: vec![issue], state: happened(tool) }.into();
     }
+    let state = state_after(error.aftermath(), tool.has_side_effects() != Some(false));
     Fault::Tool { error, state }.into()
 }
 
 /// Output stage. The effect has happened, and the error says so.
-fn check_output(tool: &ToolDef, answer: &Answer, run: &Run, state: EffectState) -> Result<(), CallError> {
+fn check_output(tool: &ToolDef, answer: &Answer, run: &Run) -> Result<(), CallError> {
     let Some(output) = &answer.output else { return Ok(()) };
+    let state = happened(tool);
     within_limits(output, "output", run, state)?;
     match &tool.0.output {
         Some(schema) if !schema.accepts(output) => Err(Fault::InvalidOutput { issues: schema.issues(output), state }.into()),
@@ -173,7 +202,7 @@ fn check_output(tool: &ToolDef, answer: &Answer, run: &Run, state: EffectState) 
     }
 }
 
-fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
+pub(crate) fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= run.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
     }
@@ -190,33 +219,55 @@ fn too_large(value: &Value, what: &'static str, run: &Run, state: EffectState) -
     Fault::TooLarge { what, message, state }.into()
 }
 
-enum Ended {
-    Answered(Result<Answer, ToolError>),
-    Panicked(String),
-    Cancelled(EffectState),
+enum Running<'a> {
+    NotStarted,
+    Handler(BoxFuture<'a, Result<Answer, ToolError>>),
+    Composite(BoxFuture<'a, Result<Answer, CallError>>),
+    Over,
 }
 
-/// A running tool, and what ends it: its answer, a panic, or the run's cancellation. One without side
-/// effects is dropped at once when cancelled; one with them is told, and has a grace period to answer.
+/// A running tool, and what ends it: its answer, a panic, or the run's cancellation. One without side effects is
+/// dropped at once when cancelled; one with them is told, and has a grace period to answer. A composite is left to
+/// its steps, each of which does the same.
 struct Execution<'a> {
-    running: BoxFuture<'a, Result<Answer, ToolError>>,
+    running: Running<'a>,
+    call: Option<Call>,
+    tool: &'a ToolDef,
     run: &'a Run,
-    side_effects: bool,
+    passage: &'a mut Passage,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     grace: Option<BoxFuture<'static, ()>>,
     told: bool,
 }
 
-impl<'a> Execution<'a> {
-    async fn start(handler: &'a Arc<dyn Handler>, arguments: Value, call: Call, run: &'a Run, side_effects: bool) -> Ended {
-        let running = match catch_unwind(AssertUnwindSafe(|| handler.handle(arguments, call))) {
-            Ok(running) => running,
-            Err(panic) => return Ended::Panicked(panic_message(&*panic)),
-        };
-        Execution { running, run, side_effects, cancelled: None, grace: None, told: false }.await
+impl Execution<'_> {
+    /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
+    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        if let Some(call) = self.call.take() {
+            let arguments = std::mem::take(&mut self.passage.arguments);
+            self.running = match &self.tool.0.body {
+                Body::Handler(handler) => Running::Handler(handler.handle(arguments, call)),
+                Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
+            };
+        }
+        match &mut self.running {
+            Running::Handler(tool) => match tool.as_mut().poll(waking) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(answer)) => {
+                    self.passage.answer = answer;
+                    Poll::Ready(check_output(self.tool, &self.passage.answer, self.run))
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
+            },
+            Running::Composite(steps) => match steps.as_mut().poll(waking) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(outcome) => Poll::Ready(outcome.map(|answer| self.passage.answer = answer)),
+            },
+            Running::NotStarted | Running::Over => Poll::Pending,
+        }
     }
 
-    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if self.told {
             return self.look_at_grace(waking);
         }
@@ -226,31 +277,39 @@ impl<'a> Execution<'a> {
         if !self.cancelled.as_mut().is_some_and(|cancelled| cancelled.as_mut().poll(waking).is_ready()) {
             return Poll::Pending;
         }
-        if !self.side_effects {
-            return Poll::Ready(Ended::Cancelled(EffectState::NoEffect));
+        if self.tool.has_side_effects() == Some(false) {
+            return self.cancelled_with(EffectState::NoEffect);
         }
         self.told = true;
         self.grace = self.run.clock.as_ref().map(|clock| clock.sleep(self.run.limits.cancel_grace));
         self.look_at_grace(waking)
     }
 
-    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
-            return Poll::Ready(Ended::Cancelled(EffectState::Unknown));
+            return self.cancelled_with(EffectState::Unknown);
         }
         Poll::Pending
+    }
+
+    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<(), CallError>> {
+        self.running = Running::Over;
+        Poll::Ready(Err(Fault::Cancelled { state }.into()))
     }
 }
 
 impl Future for Execution<'_> {
-    type Output = Ended;
+    type Output = Result<(), CallError>;
 
-    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match catch_unwind(AssertUnwindSafe(|| this.running.as_mut().poll(waking))) {
-            Ok(Poll::Ready(answer)) => Poll::Ready(Ended::Answered(answer)),
-            Ok(Poll::Pending) => this.look_at_cancellation(waking),
-            Err(panic) => Poll::Ready(Ended::Panicked(panic_message(&*panic))),
+        match catch_unwind(AssertUnwindSafe(|| this.look(waking))) {
+            Ok(Poll::Pending) if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+            Ok(polled) => polled,
+            Err(panic) => {
+                this.running = Running::Over;
+                Poll::Ready(Err(Fault::Panicked { message: panic_message(&*panic), state: unknown(this.tool) }.into()))
+            }
         }
     }
 }

@@ -153,44 +153,49 @@ impl PathNode {
     }
 }
 
+/// What the calls of one composite, or the root call of a run, have in common.
+pub(crate) struct Scope {
+    pub(crate) run: Arc<Run>,
+    pub(crate) node: Arc<PathNode>,
+}
+
 /// One call as the called tool sees it. Owned and cheap to clone.
 #[derive(Clone)]
 pub struct Call {
-    pub(crate) run: Arc<Run>,
-    pub(crate) node: Arc<PathNode>,
+    pub(crate) scope: Arc<Scope>,
     pub(crate) step: u32,
 }
 
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Call").field("path", &self.node.path(self.step)).finish_non_exhaustive()
+        f.debug_struct("Call").field("path", &self.scope.node.path(self.step)).finish_non_exhaustive()
     }
 }
 
 impl Call {
     /// Name of the called tool.
     pub fn tool(&self) -> &str {
-        self.node.names.step(self.step).map_or("", |step| step.tool.as_str())
+        self.scope.node.names.step(self.step).map_or("", |step| step.tool.as_str())
     }
 
     /// Name of the step this call is, or of the tool when it is the root of a run.
     pub fn step(&self) -> &str {
-        self.node.names.step(self.step).map_or("", |step| step.name.as_str())
+        self.scope.node.names.step(self.step).map_or("", |step| step.name.as_str())
     }
 
     /// Whether the run was cancelled; a tool with side effects should look and answer soon.
     pub fn cancel(&self) -> &CancelToken {
-        &self.run.cancel
+        &self.scope.run.cancel
     }
 
     /// What the caller said about itself.
     pub fn context(&self) -> &Context {
-        &self.run.context
+        &self.scope.run.context
     }
 
     /// The caller's `sessionData` with the runtime's own depth in `emergentDepth`.
     pub fn session_data(&self) -> Value {
-        let given = self.run.context.data().get("sessionData").and_then(Value::as_object).cloned();
+        let given = self.scope.run.context.data().get("sessionData").and_then(Value::as_object).cloned();
         let mut pairs: Vec<(Text, Value)> = given
             .iter()
             .flat_map(Object::iter)
@@ -203,30 +208,39 @@ impl Call {
 
     /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
     pub fn depth(&self) -> u32 {
-        self.run.context.depth().saturating_add(self.node.depth)
+        self.scope.run.context.depth().saturating_add(self.scope.node.depth)
     }
 
     /// Names of the composites on the way here, outermost first.
     pub fn lineage(&self) -> Vec<Text> {
-        let mut names: Vec<Text> = self.node.lineage().cloned().collect();
+        let mut names: Vec<Text> = self.scope.node.lineage().cloned().collect();
         names.reverse();
         names
     }
 
     /// The run's id and this call's path in it: the same on every attempt at the same run.
     pub fn idempotency_key(&self) -> String {
-        format!("{}/{}", self.run.id, self.node.path(self.step))
+        format!("{}/{}", self.scope.run.id, self.scope.node.path(self.step))
     }
 
     /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
     pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        if let Some(observer) = &self.run.observer {
-            let path = self.node.path(self.step);
+        if let Some(observer) = &self.scope.run.observer {
+            let path = self.scope.node.path(self.step);
             observer.observe(&Event::Progress { path, message: message.into(), done, total });
         }
     }
 
-    pub(crate) fn child(&self, node: &Arc<PathNode>, step: u32) -> Self {
-        Self { run: self.run.clone(), node: node.clone(), step }
+    pub(crate) fn run(&self) -> &Arc<Run> {
+        &self.scope.run
+    }
+
+    pub(crate) fn node(&self) -> &Arc<PathNode> {
+        &self.scope.node
+    }
+
+    /// Where this call is, as text.
+    pub(crate) fn path(&self) -> String {
+        self.scope.node.path(self.step)
     }
 }

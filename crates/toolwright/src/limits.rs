@@ -52,6 +52,9 @@ pub const SCHEMA_ISSUE_CHARS_MAX: usize = 300;
 /// How many `$ref`s in a row are followed when a schema is read for its properties.
 pub const SCHEMA_REF_HOPS_MAX: usize = 32;
 
+/// Characters of a reference that a message shows.
+pub const REFERENCE_SHOWN_CHARS_MAX: usize = 200;
+
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;
 

@@ -28,7 +28,7 @@ mod parse;
 mod print;
 pub(crate) mod schema;
 mod serde_impls;
-mod shape;
+pub(crate) mod shape;
 mod teardown;
 
 use std::borrow::Cow;

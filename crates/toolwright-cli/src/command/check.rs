@@ -5,7 +5,7 @@ use crate::args::Format;
 use crate::diagnostic::{self, Finding, count};
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::view::State;
 
 /// Checks the files, and unless `offline` asks every source.
@@ -22,6 +22,7 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
     if until_first(host.close()).await.is_none() {
         return Exit::Interrupted;
     }
+    leave_at_next();
     let findings = &host.findings;
     let (errors, _) = count(findings);
     match app.output.format {
@@ -47,10 +48,7 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
 fn only_refusals(host: &Host, findings: &[Finding]) -> bool {
     let refused = |finding: &Finding| {
         let owner = &finding.owner;
-        host.tools.iter().any(|tool| {
-            matches!(tool.state, State::Refused(_))
-                && *owner == diagnostic::Owner::Composite(tool.id.clone())
-        })
+        host.tools.iter().any(|tool| matches!(tool.state, State::Refused(_)) && *owner == diagnostic::Owner::Composite(tool.id.clone()))
     };
     let mut errors = findings.iter().filter(|f| f.severity == diagnostic::Severity::Error);
     errors.all(refused)
@@ -64,20 +62,12 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
     };
     let tools = host.tools.iter().filter(|tool| tool.inside.is_none()).count();
     let composites = host.tools.len() - tools;
-    let what = format!(
-        "{}, {}",
-        number(tools, "tool", "tools"),
-        number(composites, "composite", "composites")
-    );
+    let what = format!("{}, {}", number(tools, "tool", "tools"), number(composites, "composite", "composites"));
     let wrong = match (errors, warnings) {
         (0, 0) => "nothing is wrong".to_owned(),
         (0, warnings) => number(warnings, "warning", "warnings"),
         (errors, 0) => number(errors, "error", "errors"),
-        (errors, warnings) => format!(
-            "{}, {}",
-            number(errors, "error", "errors"),
-            number(warnings, "warning", "warnings")
-        ),
+        (errors, warnings) => format!("{}, {}", number(errors, "error", "errors"), number(warnings, "warning", "warnings")),
     };
     format!("{what}: {wrong}\n")
 }

@@ -30,7 +30,7 @@ pub(crate) async fn describe(app: &App, id: &str) -> Exit {
         Format::Json => format!("{:#}\n", tool.to_json(true)),
         Format::Human | Format::Plain => human(app.output, tool),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 
@@ -62,9 +62,11 @@ fn human(output: Output, tool: &ToolView) -> String {
     };
     fact(&mut out, output, "source", source.trim_end_matches([',', ' ']));
     if let Some(why) = tool.state.why() {
-        let help = why.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-        let text = format!("{}: {}{help}", why.code, why.message);
-        fact(&mut out, output, tool.state.word(), &one_line(&text));
+        let text = format!("{}: {}", why.code, one_line(&why.message));
+        fact(&mut out, output, tool.state.word(), &text);
+        if let Some(help) = &why.help {
+            fact(&mut out, output, "", &printable(help));
+        }
     }
     if tool.hidden {
         fact(&mut out, output, "hidden", "not listed; composites may use it");
@@ -113,9 +115,7 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
     let effects: Vec<String> = inside
         .effects
         .iter()
-        .map(|(path, tool, effect)| {
-            format!("{} by {tool} ({})", effect_words(effect.as_ref()), path.join("/"))
-        })
+        .map(|(path, tool, effect)| format!("{} by {tool} ({})", effect_words(effect.as_ref()), path.join("/")))
         .collect();
     if !effects.is_empty() {
         fact(out, output, "effects", &effects.join("; "));

@@ -21,13 +21,17 @@ pub(crate) fn explain(output: Output, wanted: Option<&str>) -> Exit {
             Exit::Ok
         }
         None => {
-            let help = did_you_mean(wanted, all().map(|(code, _)| code))
-                .unwrap_or_else(|| "`toolwright explain` lists them".to_owned());
+            let help = did_you_mean(wanted, all().map(|(code, _)| code)).unwrap_or_else(|| "`toolwright explain` lists them".to_owned());
             let finding = Finding::error(code::USAGE, format!("there is no code `{wanted}`")).help(help);
             output.error(&output.findings(&[finding]));
             Exit::Usage
         }
     }
+}
+
+/// Whether there is a page for a code; a tool may have codes of its own.
+pub(crate) fn is_known(code: &str) -> bool {
+    all().any(|(known, _)| known == code)
 }
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -38,13 +42,9 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn list(output: Output) -> String {
     match output.format {
         Format::Json => {
-            let pages: Vec<serde_json::Value> = all()
-                .map(|(code, title)| serde_json::json!({"code": code, "title": title}))
-                .collect();
-            let exits: Vec<serde_json::Value> = Exit::TABLE
-                .iter()
-                .map(|(exit, title)| serde_json::json!({"exit": exit.number(), "title": title}))
-                .collect();
+            let pages: Vec<serde_json::Value> = all().map(|(code, title)| serde_json::json!({"code": code, "title": title})).collect();
+            let exits: Vec<serde_json::Value> =
+                Exit::TABLE.iter().map(|(exit, title)| serde_json::json!({"exit": exit.number(), "title": title})).collect();
             let document = serde_json::json!({"codes": pages, "exitCodes": exits});
             format!("{document:#}\n")
         }
@@ -53,7 +53,10 @@ fn list(output: Output) -> String {
             let width = all().map(|(code, _)| code.len()).max().unwrap_or_default();
             let mut out = String::new();
             for (code, title) in all() {
-                out.push_str(&format!("{}  {title}\n", output.out.bold(&pad(code, width))));
+                let indent = " ".repeat(width + 2);
+                let title = wrap(title, output.width(), &indent);
+                let code = output.out.bold(&pad(code, width));
+                out.push_str(&format!("{code}  {}\n", title.trim_start()));
             }
             out.push_str("\nexit codes\n");
             for (exit, title) in Exit::TABLE {
@@ -67,23 +70,15 @@ fn list(output: Output) -> String {
 fn page(output: Output, wanted: &str) -> Option<String> {
     let own = code::PAGES.iter().find(|(code, _, _)| *code == wanted);
     let (title, parts) = match (codes::page(wanted), own) {
-        (Some(page), _) => (
-            page.title,
-            vec![
-                ("meaning", page.meaning),
-                ("example", page.example),
-                ("remedy", page.remedy),
-            ],
-        ),
+        (Some(page), _) => (page.title, vec![("meaning", page.meaning), ("example", page.example), ("remedy", page.remedy)]),
         (None, Some((_, title, text))) => (*title, vec![("meaning", *text)]),
         (None, None) => return None,
     };
     if output.format == Format::Json {
-        let mut document = serde_json::json!({"code": wanted, "title": title});
-        for (name, text) in parts {
-            document[name] = text.into();
-        }
-        return Some(format!("{document:#}\n"));
+        let head = [("code", wanted), ("title", title)];
+        let members = head.into_iter().chain(parts);
+        let document: serde_json::Map<String, serde_json::Value> = members.map(|(name, text)| (name.to_owned(), text.into())).collect();
+        return Some(format!("{:#}\n", serde_json::Value::from(document)));
     }
     let width = output.width();
     let mut out = format!("{}: {title}\n", output.out.bold(wanted));

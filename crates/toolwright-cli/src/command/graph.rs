@@ -6,7 +6,7 @@ use crate::code;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::style::{Style, one_line};
 use crate::view::{Inside, StepView, ToolView, effect_words, stands_out};
 use crate::wiring::{From, reads};
@@ -23,12 +23,11 @@ pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
     };
     let Some(inside) = &tool.inside else {
         let message = format!("`{id}` is no composite: it is one call, and there is nothing to draw");
-        let finding = Finding::error(code::USAGE, message)
-            .help(format!("`toolwright describe {id}` shows what it takes and gives"));
+        let finding = Finding::error(code::USAGE, message).help(format!("`toolwright describe {id}` shows what it takes and gives"));
         return app.fail(vec![finding], Exit::Usage);
     };
     let picture = draw(tool, inside, drawing, app.output.out);
-    app.output.result(&host.secrets.mask(&picture));
+    app.output.result(&picture);
     Exit::Ok
 }
 
@@ -44,7 +43,10 @@ pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
     let opened = until_first(Host::open(config, &grants, &want)).await;
     let host = opened.ok_or(Exit::Interrupted)?;
     match until_first(host.close()).await {
-        Some(()) => Ok(host),
+        Some(()) => {
+            leave_at_next();
+            Ok(host)
+        }
         None => Err(Exit::Interrupted),
     }
 }
@@ -94,10 +96,7 @@ fn text(tool: &ToolView, inside: &Inside, style: Style) -> String {
     }
     out.push_str("│\n○ output");
     let from: Vec<String> = match &inside.output {
-        Some(mapping) => reads(mapping, inside.steps.len(), &inside.steps)
-            .iter()
-            .map(|(from, _)| source_name(from, inside))
-            .collect(),
+        Some(mapping) => reads(mapping, inside.steps.len(), &inside.steps).iter().map(|(from, _)| source_name(from, inside)).collect(),
         None => inside.steps.last().map(|step| step.name.clone()).into_iter().collect(),
     };
     if !from.is_empty() {
@@ -111,10 +110,7 @@ fn text(tool: &ToolView, inside: &Inside, style: Style) -> String {
 fn source_name(from: &From, inside: &Inside) -> String {
     match from {
         From::Input => "input".to_owned(),
-        From::Step(at) => inside
-            .steps
-            .get(*at)
-            .map_or_else(|| format!("step {at}"), |step| one_line(&step.name)),
+        From::Step(at) => inside.steps.get(*at).map_or_else(|| format!("step {at}"), |step| one_line(&step.name)),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::app::App;
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::output::Output;
-use crate::style::{cut, one_line, pad, wrap};
+use crate::style::{cut, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
 /// Lists the tools; `all` also shows hidden ones.
@@ -28,13 +28,14 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
     if until_first(host.close()).await.is_none() {
         return Exit::Interrupted;
     }
+    leave_at_next();
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {
         Format::Json => json(&host, &shown),
         Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
         Format::Human => human(app.output, &host, &shown),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 
@@ -45,7 +46,7 @@ fn json(host: &Host, shown: &[&ToolView]) -> String {
             "name": source.name,
             "kind": source.kind,
             "available": why.is_none(),
-            "why": why.map(|why| serde_json::json!({"code": why.code, "message": why.message, "help": why.help})),
+            "why": why.map(Why::to_json),
             "skipped": source.skipped.iter()
                 .map(|(name, reason)| serde_json::json!({"name": name, "reason": reason}))
                 .collect::<Vec<_>>(),
@@ -76,10 +77,7 @@ fn human(output: Output, host: &Host, shown: &[&ToolView]) -> String {
     let id_width = shown.iter().map(|tool| tool.id.chars().count()).max().unwrap_or(0);
     let id_width = id_width.clamp(8, 32);
     for source in &host.sources {
-        let tools: Vec<&&ToolView> = shown
-            .iter()
-            .filter(|tool| tool.inside.is_none() && tool.source == source.name)
-            .collect();
+        let tools: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_none() && tool.source == source.name).collect();
         if tools.is_empty() && source.why.is_none() && source.skipped.is_empty() {
             continue;
         }
@@ -144,7 +142,7 @@ fn reason(out: &mut String, output: Output, why: &Why) {
     let text = format!("{}: {}", why.code, one_line(&why.message));
     let _ = writeln!(out, "{}", wrap(&text, output.width(), "      "));
     if let Some(help) = &why.help {
-        let _ = writeln!(out, "{}", wrap(&one_line(help), output.width(), "      "));
+        let _ = writeln!(out, "{}", wrap(&printable(help), output.width(), "      "));
     }
 }
 
@@ -154,11 +152,8 @@ fn inside(out: &mut String, output: Output, tool: &ToolView) {
     let text = format!("steps: {}", steps.join(" → "));
     let _ = writeln!(out, "{}", output.out.dim(&wrap(&text, output.width(), "      ")));
     if !inside.effects.is_empty() {
-        let effects: Vec<String> = inside
-            .effects
-            .iter()
-            .map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref())))
-            .collect();
+        let effects: Vec<String> =
+            inside.effects.iter().map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref()))).collect();
         let text = format!("effects: {}", effects.join(", "));
         let _ = writeln!(out, "{}", output.out.yellow(&wrap(&text, output.width(), "      ")));
     }

@@ -7,13 +7,12 @@ use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestam
 
 use crate::app::App;
 use crate::args::{Format, RunArgs};
-use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
 use crate::failure;
 use crate::host::{Host, Want};
 use crate::input;
-use crate::interrupt::{until_first, until_second};
+use crate::interrupt::{leave_at_next, until_first, until_second};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::style::printable;
@@ -47,29 +46,30 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// When it did not come to the call; that is told already.
-pub(crate) async fn with_tool(
-    app: &App,
-    args: &RunArgs,
-    change: impl FnOnce(Invocation) -> Invocation,
-) -> Result<Outcome, Exit> {
+pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Invocation) -> Invocation) -> Result<Outcome, Exit> {
     let config = app.config()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
     let want = Want::Tool(args.tool.clone());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let host = opened.ok_or(Exit::Interrupted)?;
-    let ready = ready(app, &host, &args.tool);
-    let input = ready.and_then(|tool| {
-        input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))
+    let mut host = opened.ok_or(Exit::Interrupted)?;
+    let input = ready(app, &host, &args.tool).and_then(|tool| {
+        let input = input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))?;
+        let hidden: Vec<String> = input::hidden(&input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
+        Ok((input, hidden))
     });
     let called = match input {
-        Ok(input) => call(app, &host, Invocation::new(args.tool.as_str(), input), change).await,
+        Ok((input, hidden)) => {
+            hidden.iter().for_each(|text| host.secrets.add(text));
+            call(app, &host, Invocation::new(args.tool.as_str(), input), change).await
+        }
         Err(exit) => Err(exit),
     };
     let closed = until_first(host.close()).await;
     if closed.is_none() {
         return Err(Exit::Interrupted);
     }
+    leave_at_next();
     let result = called?;
     Ok(Outcome { result, host })
 }
@@ -83,16 +83,11 @@ async fn call(
     let elsewhere = host.elsewhere();
     if elsewhere > 0 && app.output.format == Format::Human {
         let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
-        app.output.note(&format!(
-            "note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"
-        ));
+        app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
     }
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
-    let invocation = change(invocation)
-        .cancel(cancel.token())
-        .observer(progress.clone())
-        .clock(Arc::new(Time(Instant::now())));
+    let invocation = change(invocation).cancel(cancel.token()).observer(progress.clone()).clock(Arc::new(Time(Instant::now())));
     let work = host.catalog.invoke(invocation);
     let result = until_second(app.output, &cancel, work).await;
     progress.clear();
@@ -114,7 +109,13 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
         if !in_the_way.is_empty() {
             return Err(app.fail(in_the_way, Exit::ToolFailed));
         }
-        return Err(app.fail(vec![unknown(host, id)], Exit::Usage));
+        return Err(match host.missing_source() {
+            Some(why) => {
+                let finding = Finding::error(why.code.as_str(), why.message.as_str());
+                app.fail(vec![finding.maybe_help(why.help.clone())], Exit::ToolFailed)
+            }
+            None => app.fail(vec![unknown(host, id)], Exit::Usage),
+        });
     };
     let (why, exit) = match &tool.state {
         State::Ready => return Ok(tool),
@@ -130,14 +131,17 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
             vec![finding]
         }
     };
-    Err(app.fail(findings, exit))
+    Err(match exit {
+        Exit::Refused => app.refuse(findings),
+        exit => app.fail(findings, exit),
+    })
 }
 
 /// There is no such tool.
 pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     let ids = host.tools.iter().map(|tool| tool.id.as_str());
     let help = did_you_mean(id, ids).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
-    Finding::error(code::UNKNOWN_TOOL, format!("no tool has the id `{id}`")).help(help)
+    Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
 /// The result as it goes to standard output.
@@ -152,13 +156,12 @@ fn printed(output: Output, result: &ToolResult) -> String {
 /// A value as it goes to standard output: text as text, everything else as JSON.
 pub(crate) fn shown(output: Output, value: &Value) -> String {
     let text = match (output.format, value.as_str()) {
-        (Format::Json, _) => value.to_json_pretty(),
-        // A terminal obeys what it is sent; a tool's text is to be read, not obeyed.
-        (Format::Human, Some(text)) if output.out.colour() => printable(text),
-        (_, Some(text)) => text.to_owned(),
+        (Format::Json, _) | (Format::Human, None) => value.to_json_pretty(),
+        (Format::Human | Format::Plain, Some(text)) => text.to_owned(),
         (Format::Plain, None) => value.to_json_string(),
-        (Format::Human, None) => value.to_json_pretty(),
     };
+    // A terminal obeys what it is sent; a tool's output is to be read, not obeyed.
+    let text = if output.terminal { printable(&text) } else { text };
     if text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::graph::open;
 use crate::app::App;
 use crate::code;
+use crate::config::members::{FILE, SHAPES, Shape};
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
-use crate::config::members::{FILE, SHAPES, Shape};
 
 /// Prints the schema of the configuration, or one of a tool.
 pub(crate) async fn schema(app: &App, id: Option<&str>, _input: bool, output: bool) -> Exit {

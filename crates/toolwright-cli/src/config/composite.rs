@@ -48,23 +48,13 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<CompositeEn
     reader.owner = Owner::Composite(entry.key.clone());
     let before = reader.findings.len();
     let id = reader.id(&entry.key, &entry.key_span);
-    let composite = reader
-        .members(&entry.value, &COMPOSITE)
-        .map(|members| composite(reader, entry, id.as_deref(), members));
-    let broken = !reader.findings.get(before..).is_none_or(<[_]>::is_empty);
+    let composite = reader.members(&entry.value, &COMPOSITE).map(|members| composite(reader, entry, id.as_deref(), members));
+    let broken = reader.findings.len() > before;
     reader.owner = Owner::File;
-    composite.map(|composite| CompositeEntry {
-        broken,
-        ..composite
-    })
+    composite.map(|composite| CompositeEntry { broken, ..composite })
 }
 
-fn composite(
-    reader: &mut Reader<'_>,
-    entry: &Entry,
-    id: Option<&str>,
-    members: &[Entry],
-) -> CompositeEntry {
+fn composite(reader: &mut Reader<'_>, entry: &Entry, id: Option<&str>, members: &[Entry]) -> CompositeEntry {
     let mut composite = CompositeEntry {
         id: id.unwrap_or(&entry.key).to_owned(),
         place: reader.place(&entry.key_span),
@@ -91,9 +81,7 @@ fn composite(
 }
 
 fn spec(members: &[Entry]) -> Value {
-    let of_the_core = members
-        .iter()
-        .filter(|member| SPEC.contains(&member.key.as_str()));
+    let of_the_core = members.iter().filter(|member| SPEC.contains(&member.key.as_str()));
     Value::object(of_the_core.map(|member| (member.key.as_str(), member.value.to_value())))
 }
 
@@ -136,4 +124,3 @@ pub(crate) const STEP_MISSING: &str = "step_missing";
 
 /// The code for composites that reach themselves; the core's own name for it.
 pub(crate) const STEP_CYCLE: &str = "step_cycle";
-

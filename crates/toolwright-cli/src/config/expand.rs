@@ -49,10 +49,7 @@ impl Expanded {
             range.contains(&at) || (end && at > range.start && at <= range.end)
         });
         match piece.or(self.pieces.last()) {
-            Some(piece) if piece.literal => {
-                (piece.written.start + at.saturating_sub(piece.expanded.start))
-                    .min(piece.written.end)
-            }
+            Some(piece) if piece.literal => (piece.written.start + at.saturating_sub(piece.expanded.start)).min(piece.written.end),
             Some(piece) if end => piece.written.end,
             Some(piece) => piece.written.start,
             None => at,
@@ -83,26 +80,15 @@ pub(crate) enum Fault {
 ///
 /// `quote` is applied to what comes from the environment or a default, so that a value cannot
 /// become template syntax where templates are read afterwards.
-pub(crate) fn expand(
-    written: &str,
-    environment: &dyn Environment,
-    quote: impl Fn(&str) -> String,
-) -> Result<Expanded, Vec<Fault>> {
-    let mut out = Expanded {
-        text: String::with_capacity(written.len()),
-        from_environment: Vec::new(),
-        pieces: Vec::new(),
-    };
+pub(crate) fn expand(written: &str, environment: &dyn Environment, quote: impl Fn(&str) -> String) -> Result<Expanded, Vec<Fault>> {
+    let mut out = Expanded { text: String::with_capacity(written.len()), from_environment: Vec::new(), pieces: Vec::new() };
     let mut faults = Vec::new();
     let mut at = 0;
     while let Some(found) = written.get(at..).and_then(|rest| rest.find("${")) {
         let open = at + found;
         out.push(written.get(at..open).unwrap_or_default(), at..open, true);
         let Some(length) = written.get(open..).and_then(|rest| rest.find('}')) else {
-            faults.push(Fault::Malformed {
-                message: "`${` is never closed".to_owned(),
-                span: open..open + 2,
-            });
+            faults.push(Fault::Malformed { message: "`${` is never closed".to_owned(), span: open..open + 2 });
             return Err(faults);
         };
         let close = open + length + 1;
@@ -120,31 +106,19 @@ pub(crate) fn expand(
     }
     let end = written.len();
     out.push(written.get(at..).unwrap_or_default(), at..end, true);
-    if faults.is_empty() {
-        Ok(out)
-    } else {
-        Err(faults)
-    }
+    if faults.is_empty() { Ok(out) } else { Err(faults) }
 }
 
 impl Expanded {
     fn push(&mut self, text: &str, written: Range<usize>, literal: bool) {
         let start = self.text.len();
         self.text.push_str(text);
-        self.pieces.push(Piece {
-            expanded: start..self.text.len(),
-            written,
-            literal,
-        });
+        self.pieces.push(Piece { expanded: start..self.text.len(), written, literal });
     }
 }
 
 /// What stands between the braces, and whether the environment gave it.
-fn one(
-    inside: &str,
-    open: usize,
-    environment: &dyn Environment,
-) -> Result<(String, bool), Fault> {
+fn one(inside: &str, open: usize, environment: &dyn Environment) -> Result<(String, bool), Fault> {
     let start = open + 2;
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -162,28 +136,19 @@ fn one(
     }
     if let Some(at) = default.and_then(|default| default.find("${")) {
         let start = start + inside.find(":-").unwrap_or_default() + 2 + at;
-        return Err(Fault::Malformed {
-            message: "a default is text and holds no variables".to_owned(),
-            span: start..start + 2,
-        });
+        return Err(Fault::Malformed { message: "a default is text and holds no variables".to_owned(), span: start..start + 2 });
     }
     match (environment.variable(name), default) {
         (Some(value), None) => Ok((value, true)),
         (Some(value), Some(_)) if !value.is_empty() => Ok((value, true)),
         (_, Some(default)) => Ok((default.to_owned(), false)),
-        (None, None) => Err(Fault::Missing {
-            variable: name.to_owned(),
-            span: open..start + inside.len() + 1,
-        }),
+        (None, None) => Err(Fault::Missing { variable: name.to_owned(), span: open..start + inside.len() + 1 }),
     }
 }
 
 fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
-    characters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -239,10 +204,7 @@ mod tests {
 
     #[test]
     fn values_are_quoted_and_known() {
-        let expanded = expand("--x={n} ${BRACES} {", &environment, |value| {
-            value.replace('{', "{{").replace('}', "}}")
-        })
-        .unwrap();
+        let expanded = expand("--x={n} ${BRACES} {", &environment, |value| value.replace('{', "{{").replace('}', "}}")).unwrap();
         assert_eq!(expanded.text, "--x={n} {{x}} {");
         assert_eq!(expanded.from_environment, ["{x}"]);
         assert_eq!(expanded.written(&(14..15)), 18..19);

@@ -21,9 +21,7 @@ pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The configuration of this folder, or of the nearest folder above it that has one.
 pub(crate) fn find(from: &Path) -> Option<PathBuf> {
-    from.ancestors()
-        .flat_map(|folder| NAMES.iter().map(move |name| folder.join(name)))
-        .find(|path| path.is_file())
+    from.ancestors().flat_map(|folder| NAMES.iter().map(move |name| folder.join(name))).find(|path| path.is_file())
 }
 
 /// Reads the text of a file; `name` is what people call it.
@@ -34,9 +32,7 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Arc<SourceText>, Box<Findi
     let unreadable = |why: String| Box::new(Finding::error(code::UNREADABLE, why));
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
-    file.take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(cannot_read(name, &error)))?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(cannot_read(name, &error)))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         let limit = FILE_BYTES_MAX / 1024 / 1024;
         return Err(unreadable(format!("`{name}` is larger than {limit} MiB")));
@@ -63,46 +59,35 @@ fn cannot_read(name: &str, error: &io::Error) -> String {
 }
 
 /// Reads one file into the configuration.
-pub(crate) fn add(
-    config: &mut Config,
-    source: &Arc<SourceText>,
-    path: &Path,
-    layer: Layer,
-    environment: &dyn Environment,
-) {
+pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, layer: Layer, environment: &dyn Environment) {
     // Absolute, so that it means the same wherever a command runs.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let base = absolute.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
-    let mut file = LoadedFile {
-        source: Arc::clone(source),
-        path: path.to_path_buf(),
-        layer,
-        policy: None,
-    };
+    let mut hidden = super::hidden::spans(source.text(), root.as_ref());
+    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, policy: None };
     for problem in problems {
         reader.findings.push(finding(problem, source, root.as_ref()));
     }
     if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
         members(&mut reader, config, &mut file, &root, &base);
     }
+    hidden.extend(super::hidden::by_value(source.text(), &reader.secrets));
+    source.hide(&hidden);
     config.findings.append(&mut reader.findings);
     config.secrets.extend(&reader.secrets);
     config.files.push(file);
 }
 
 fn is_empty(node: &Node) -> bool {
-    node.scalar()
-        .is_some_and(|scalar| scalar.meaning == yaml::Meaning::Null)
+    node.scalar().is_some_and(|scalar| scalar.meaning == yaml::Meaning::Null)
 }
 
 /// A problem of the text belongs to the entry it stands in, so that it stops nothing else.
 fn finding(problem: Problem, source: &Arc<SourceText>, root: Option<&Node>) -> Finding {
     let owner = root.and_then(|root| super::owner_at(root, problem.span.start));
-    let mut finding = Finding::error(problem.code, problem.message)
-        .at(source, problem.span, problem.label)
-        .maybe_help(problem.help);
+    let mut finding = Finding::error(problem.code, problem.message).at(source, problem.span, problem.label).maybe_help(problem.help);
     if let Some((span, label)) = problem.related {
         finding = finding.at(source, span, label);
     }
@@ -112,17 +97,10 @@ fn finding(problem: Problem, source: &Arc<SourceText>, root: Option<&Node>) -> F
     }
 }
 
-fn members(
-    reader: &mut Reader<'_>,
-    config: &mut Config,
-    file: &mut LoadedFile,
-    root: &Node,
-    base: &Path,
-) {
+fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, root: &Node, base: &Path) {
     // A client's own file may hold anything else; what it says to that client is not for us.
     let ours = ["sources", "tools", "composites", "policy"];
-    reader.lenient =
-        root.get("mcpServers").is_some() && !ours.iter().any(|name| root.get(name).is_some());
+    reader.lenient = root.get("mcpServers").is_some() && !ours.iter().any(|name| root.get(name).is_some());
     for member in reader.members(root, &FILE).unwrap_or_default() {
         match member.key.as_str() {
             "sources" => {

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use super::members::CLIENT_SERVER;
 use super::reader::Reader;
-use super::source::{
-    ServerEntry, Source, SourceKind, http_transport, off, stdio_transport,
-};
+use super::source::{ServerEntry, Source, SourceKind, http_transport, off, stdio_transport};
 use super::yaml::{Entry, Node};
 use crate::code;
 use crate::diagnostic::Owner;
@@ -28,13 +26,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Sourc
     let secrets = std::mem::replace(&mut reader.secrets, known);
     reader.secrets.extend(&secrets);
     reader.owner = Owner::File;
-    Source {
-        name: entry.key.clone(),
-        place: reader.place(&entry.key_span),
-        described: Vec::new(),
-        kind,
-        secrets,
-    }
+    Source { name: entry.key.clone(), place: reader.place(&entry.key_span), described: Vec::new(), kind, secrets }
 }
 
 fn server(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServerEntry> {
@@ -62,12 +54,6 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServerE
 }
 
 fn transport(reader: &mut Reader<'_>, node: &Node) -> Option<&'static str> {
-    let words = [
-        ("stdio", "stdio"),
-        ("http", "http"),
-        ("streamable-http", "http"),
-        ("streamableHttp", "http"),
-        ("sse", "sse"),
-    ];
+    let words = [("stdio", "stdio"), ("http", "http"), ("streamable-http", "http"), ("streamableHttp", "http"), ("sse", "sse")];
     reader.word(node.entry("type")?, &words)
 }

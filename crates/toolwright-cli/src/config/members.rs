@@ -39,14 +39,11 @@ const fn member(name: &'static str, schema: &'static str, doc: &'static str) -> 
 const TEXT: &str = r#"{"type": "string"}"#;
 const ARGUMENTS: &str = r#"{"type": "array", "items": {"type": ["string", "number", "boolean"]}}"#;
 const FLAG: &str = r#"{"type": "boolean"}"#;
-const DURATION: &str =
-    r#"{"type": "string", "pattern": "^[0-9.]+ ?(ms|s|m|min|h)$", "examples": ["500ms", "20s", "2m"]}"#;
+const DURATION: &str = r#"{"type": "string", "pattern": "^[0-9.]+ ?(ms|s|m|min|h)$", "examples": ["500ms", "20s", "2m"]}"#;
 const SIZE: &str = r#"{"type": ["string", "integer"], "examples": ["64KiB", "1MiB"]}"#;
-const VARIABLES: &str =
-    r#"{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}"#;
+const VARIABLES: &str = r#"{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}"#;
 const SCHEMA: &str = r#"{"type": ["object", "boolean"]}"#;
-const EFFECT_SCHEMA: &str =
-    r##"{"anyOf": [{"enum": ["read", "write", "idempotent"]}, {"$ref": "#/$defs/effect"}]}"##;
+const EFFECT_SCHEMA: &str = r##"{"anyOf": [{"enum": ["read", "write", "idempotent"]}, {"$ref": "#/$defs/effect"}]}"##;
 const EXAMPLES: &str = r##"{"type": "array", "items": {"$ref": "#/$defs/example"}}"##;
 const ANYTHING: &str = "true";
 
@@ -76,16 +73,8 @@ pub(crate) const FILE: Shape = Shape {
             r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/composite"}}"##,
             "tools whose body is a list of steps, by id",
         ),
-        member(
-            "policy",
-            r##"{"$ref": "#/$defs/policy"}"##,
-            "what composites may do; counts once accepted with `toolwright trust`",
-        ),
-        member(
-            "$schema",
-            TEXT,
-            "where an editor finds the JSON Schema of this file",
-        ),
+        member("policy", r##"{"$ref": "#/$defs/policy"}"##, "what composites may do; counts once accepted with `toolwright trust`"),
+        member("$schema", TEXT, "where an editor finds the JSON Schema of this file"),
     ],
 };
 
@@ -95,11 +84,7 @@ pub(crate) const COMMAND_SOURCE: Shape = Shape {
     def: "commandSource",
     required: &["tools"],
     members: &[
-        member(
-            "tools",
-            r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/commandTool"}}"##,
-            "the tools, by id",
-        ),
+        member("tools", r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/commandTool"}}"##, "the tools, by id"),
         member("cwd", TEXT, "the folder the commands run in, relative to this file"),
         member("env", VARIABLES, "environment variables for the commands; never shown"),
         member("cleanEnv", FLAG, "give the commands no variables but those in `env`"),
@@ -125,16 +110,8 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         member("effect", EFFECT_SCHEMA, "what calling it does to the world; absent = not declared"),
         member("input", SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
         member("output", SCHEMA, "JSON Schema of the output"),
-        member(
-            "stdout",
-            r#"{"enum": ["text", "json", "lines"]}"#,
-            "how the command's output is read",
-        ),
-        member(
-            "exitCodes",
-            r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#,
-            "which exit codes count as success",
-        ),
+        member("stdout", r#"{"enum": ["text", "json", "lines"]}"#, "how the command's output is read"),
+        member("exitCodes", r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#, "which exit codes count as success"),
         member("cwd", TEXT, "the folder the command runs in, relative to this file"),
         member("env", VARIABLES, "environment variables for the command; never shown"),
         member("cleanEnv", FLAG, "give the command no variables but those in `env`"),
@@ -213,11 +190,7 @@ pub(crate) const TOOL: Shape = Shape {
         member("name", TEXT, "its new id"),
         member("title", TEXT, "a name for people"),
         member("description", TEXT, "what it is for"),
-        member(
-            "pin",
-            r#"{"type": "object"}"#,
-            "arguments that are fixed and no longer asked for",
-        ),
+        member("pin", r#"{"type": "object"}"#, "arguments that are fixed and no longer asked for"),
         member("hidden", FLAG, "do not list it; composites may still use it"),
     ],
 };
@@ -233,11 +206,7 @@ pub(crate) const COMPOSITE: Shape = Shape {
         member("title", TEXT, "a name for people"),
         member("input", SCHEMA, "JSON Schema of the input"),
         member("strictMode", FLAG, "the dialect of references: true (default) is the strict one"),
-        member(
-            "steps",
-            r##"{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}"##,
-            "the steps, in the order they run",
-        ),
+        member("steps", r##"{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}"##, "the steps, in the order they run"),
         member("output", ANYTHING, "a mapping that makes the output after the last step"),
         member("examples", EXAMPLES, "examples of input and output"),
     ],
@@ -251,11 +220,7 @@ pub(crate) const STEP: Shape = Shape {
     members: &[
         member("name", TEXT, "the step's name, unique in the composite"),
         member("tool", TEXT, "the id of the tool it calls"),
-        member(
-            "inputMapping",
-            ANYTHING,
-            "the tool's arguments: values, or references such as $input.topic and $prev",
-        ),
+        member("inputMapping", ANYTHING, "the tool's arguments: values, or references such as $input.topic and $prev"),
     ],
 };
 
@@ -276,11 +241,7 @@ pub(crate) const EXAMPLE: Shape = Shape {
     what: "an example",
     def: "example",
     required: &["input"],
-    members: &[
-        member("title", TEXT, "what it shows"),
-        member("input", ANYTHING, "the input"),
-        member("output", ANYTHING, "the output it gives"),
-    ],
+    members: &[member("input", ANYTHING, "the input"), member("output", ANYTHING, "the output it gives")],
 };
 
 /// An effect of the host's own class.

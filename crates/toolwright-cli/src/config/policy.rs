@@ -14,9 +14,11 @@ pub(crate) struct PolicyEntry {
     pub(crate) tools: Vec<(String, Place)>,
     /// The hash of what the section says.
     pub(crate) hash: String,
+    /// Something about the section is wrong: half a policy grants nothing.
+    pub(crate) broken: bool,
 }
 
-/// Reads the section; `None` when something about it is wrong: half a policy is none.
+/// Reads the section; `None` when it is no mapping.
 pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry> {
     let before = reader.findings.len();
     reader.members(&entry.value, &POLICY)?;
@@ -29,12 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry
             }
         }
     }
-    let usable = reader.findings.get(before..).is_none_or(<[_]>::is_empty);
-    usable.then(|| PolicyEntry {
-        place: reader.place(&entry.key_span),
-        tools,
-        hash: hash(&entry.value),
-    })
+    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, hash: hash(&entry.value), broken: reader.findings.len() > before })
 }
 
 fn hash(section: &Node) -> String {

@@ -52,25 +52,12 @@ impl<'e> Reader<'e> {
 
     /// A place in this file.
     pub(crate) fn place(&self, span: &Span) -> Place {
-        Place {
-            source: Arc::clone(&self.source),
-            span: span.clone(),
-        }
+        Place { source: Arc::clone(&self.source), span: span.clone() }
     }
 
     /// Keeps an error at a place.
-    pub(crate) fn error(
-        &mut self,
-        code: &str,
-        message: impl Into<String>,
-        span: &Span,
-        label: impl Into<String>,
-        help: Option<String>,
-    ) {
-        let finding = Finding::error(code, message)
-            .at(&self.source, span.clone(), label)
-            .maybe_help(help)
-            .owner(self.owner.clone());
+    pub(crate) fn error(&mut self, code: &str, message: impl Into<String>, span: &Span, label: impl Into<String>, help: Option<String>) {
+        let finding = Finding::error(code, message).at(&self.source, span.clone(), label).maybe_help(help).owner(self.owner.clone());
         self.findings.push(finding);
     }
 
@@ -88,9 +75,7 @@ impl<'e> Reader<'e> {
         for name in shape.required {
             if node.get(name).is_none() {
                 let message = format!("{} needs `{name}`", shape.what);
-                let close = entries
-                    .iter()
-                    .find(|entry| nearest(&entry.key, [*name]).is_some());
+                let close = entries.iter().find(|entry| nearest(&entry.key, [*name]).is_some());
                 // The misspelt member was named already; saying it twice helps nobody.
                 if close.is_none() {
                     self.error(code::MISSING_MEMBER, message, &node.span, "", None);
@@ -109,36 +94,22 @@ impl<'e> Reader<'e> {
         if self.lenient {
             return;
         }
-        self.error(
-            code::UNKNOWN_MEMBER,
-            message,
-            &entry.key_span,
-            "not known here",
-            Some(help),
-        );
+        self.error(code::UNKNOWN_MEMBER, message, &entry.key_span, "not known here", Some(help));
     }
 
     /// Says that a value has another type.
     pub(crate) fn wrong_type(&mut self, node: &Node, expected: &str) {
         let help = match (&node.kind, self.source.text().get(node.span.clone())) {
-            (Kind::Map(entries), Some(written))
-                if written.starts_with('{') && !written.contains(['\n', '"', '\'']) =>
-            {
-                entries
-                    .iter()
-                    .all(|entry| entry.value.span.is_empty() || is_null(&entry.value))
-                    .then(|| format!("an unquoted brace begins a mapping; for text write `\"{written}\"`"))
-            }
-            (Kind::Scalar(scalar), Some(written)) if scalar.meaning != Meaning::Null => {
-                match scalar.text.as_str() {
-                    "yes" | "on" | "Yes" | "On" => Some("write `true`".to_owned()),
-                    "no" | "off" | "No" | "Off" => Some("write `false`".to_owned()),
-                    _ if expected.ends_with("text") => {
-                        Some(format!("for text write `\"{written}\"`"))
-                    }
-                    _ => None,
-                }
-            }
+            (Kind::Map(entries), Some(written)) if written.starts_with('{') && !written.contains(['\n', '"', '\'']) => entries
+                .iter()
+                .all(|entry| entry.value.span.is_empty() || is_null(&entry.value))
+                .then(|| format!("an unquoted brace begins a mapping; for text write `\"{written}\"`")),
+            (Kind::Scalar(scalar), Some(written)) if scalar.meaning != Meaning::Null => match scalar.text.as_str() {
+                "yes" | "on" | "Yes" | "On" => Some("write `true`".to_owned()),
+                "no" | "off" | "No" | "Off" => Some("write `false`".to_owned()),
+                _ if expected.ends_with("text") => Some(format!("for text write `\"{written}\"`")),
+                _ => None,
+            },
             _ => None,
         };
         let message = format!("{expected}, and here is {}", node.described());
@@ -182,8 +153,7 @@ impl<'e> Reader<'e> {
             return Some(*value);
         }
         let names: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let help = did_you_mean(&text, words.iter().map(|(word, _)| *word))
-            .unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
+        let help = did_you_mean(&text, words.iter().map(|(word, _)| *word)).unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
         let message = format!("`{text}` means nothing to `{}`", entry.key);
         self.error(code::BAD_VALUE, message, &entry.value.span, "", Some(help));
         None
@@ -228,11 +198,7 @@ impl<'e> Reader<'e> {
     pub(crate) fn schema(&mut self, entry: &Entry) -> Option<Value> {
         match &entry.value.kind {
             Kind::Map(_) => Some(entry.value.to_value()),
-            Kind::Scalar(scalar)
-                if entry.key == "output" && matches!(scalar.meaning, Meaning::Bool(_)) =>
-            {
-                Some(entry.value.to_value())
-            }
+            Kind::Scalar(scalar) if entry.key == "output" && matches!(scalar.meaning, Meaning::Bool(_)) => Some(entry.value.to_value()),
             _ => {
                 let expected = format!("`{}` is a JSON Schema, a mapping", entry.key);
                 self.wrong_type(&entry.value, &expected);
@@ -256,12 +222,7 @@ impl<'e> Reader<'e> {
     }
 
     /// The same; `quote` is applied to what comes out of a variable.
-    pub(crate) fn expanded_with(
-        &mut self,
-        node: &Node,
-        what: &str,
-        quote: impl Fn(&str) -> String,
-    ) -> Option<Expanded> {
+    pub(crate) fn expanded_with(&mut self, node: &Node, what: &str, quote: impl Fn(&str) -> String) -> Option<Expanded> {
         let Some(text) = scalar_text(node) else {
             self.wrong_type(node, &format!("{what} is text"));
             return None;
@@ -282,14 +243,23 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// ` of the source x`, for messages that stand alone in a log.
+    fn owned_by(&self) -> String {
+        match &self.owner {
+            Owner::File => String::new(),
+            Owner::Source(name) => format!(" of the source `{name}`"),
+            Owner::Tool(id) => format!(" of the tool `{id}`"),
+            Owner::Composite(id) => format!(" of the composite `{id}`"),
+        }
+    }
+
     fn fault(&mut self, fault: Fault, node: &Node, what: &str) {
         match fault {
             Fault::Missing { variable, span } => {
                 let span = node.part(self.source.text(), &span);
-                let message = format!("the environment variable `{variable}` is not set, {what} needs it");
-                let help = format!(
-                    "set `{variable}`, or give a default: `${{{variable}:-...}}`"
-                );
+                let of = self.owned_by();
+                let message = format!("the environment variable `{variable}` is not set, and {what}{of} needs it");
+                let help = format!("set `{variable}`, or give a default: `${{{variable}:-...}}`");
                 self.error(code::UNRESOLVED_VARIABLE, message, &span, "not set", Some(help));
             }
             Fault::Malformed { message, span } => {
@@ -304,10 +274,7 @@ impl<'e> Reader<'e> {
     pub(crate) fn expanded_list(&mut self, entry: &Entry) -> Option<Vec<String>> {
         let items = self.list(entry)?;
         let what = format!("an element of `{}`", entry.key);
-        let read: Vec<Option<Expanded>> = items
-            .iter()
-            .map(|item| self.expanded(item, &what))
-            .collect();
+        let read: Vec<Option<Expanded>> = items.iter().map(|item| self.expanded(item, &what)).collect();
         read.into_iter().map(|item| Some(item?.text)).collect()
     }
 
@@ -356,9 +323,7 @@ const ID_BYTES_MAX: usize = 128;
 
 /// The text of a scalar that is something.
 fn scalar_text(node: &Node) -> Option<&str> {
-    node.scalar()
-        .filter(|scalar| scalar.meaning != Meaning::Null)
-        .map(|scalar| scalar.text.as_str())
+    node.scalar().filter(|scalar| scalar.meaning != Meaning::Null).map(|scalar| scalar.text.as_str())
 }
 
 fn is_null(node: &Node) -> bool {

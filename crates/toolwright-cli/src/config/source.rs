@@ -38,6 +38,8 @@ pub(crate) enum SourceKind {
     Server(ServerEntry),
     /// Something that cannot be used as it stands, or is switched off.
     Off {
+        /// Command lines that could be read all the same, so that what is wrong with them is told too.
+        commands: Vec<CommandEntry>,
         /// Ids that it would offer, as far as the file says.
         tools: Vec<String>,
         /// What its tools' ids would begin with.
@@ -100,7 +102,6 @@ pub(crate) struct ProcessEntry {
 /// An example of a tool.
 #[derive(Debug)]
 pub(crate) struct ExampleEntry {
-    pub(crate) title: Option<String>,
     pub(crate) input: Value,
     pub(crate) output: Option<Value>,
 }
@@ -120,16 +121,8 @@ pub(crate) struct ServerEntry {
 /// How an MCP server is reached.
 #[derive(Debug)]
 pub(crate) enum TransportEntry {
-    Stdio {
-        command: String,
-        args: Vec<String>,
-        cwd: Option<PathBuf>,
-        env: Vec<(String, Secret)>,
-    },
-    Http {
-        url: String,
-        headers: Vec<(String, Secret)>,
-    },
+    Stdio { command: String, args: Vec<String>, cwd: Option<PathBuf>, env: Vec<(String, Secret)> },
+    Http { url: String, headers: Vec<(String, Secret)> },
 }
 
 /// Reads one entry of `sources`.
@@ -140,13 +133,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Sourc
     let secrets = std::mem::replace(&mut reader.secrets, known);
     reader.secrets.extend(&secrets);
     reader.owner = Owner::File;
-    Source {
-        name: entry.key.clone(),
-        place: reader.place(&entry.key_span),
-        described: described(entry),
-        kind,
-        secrets,
-    }
+    Source { name: entry.key.clone(), place: reader.place(&entry.key_span), described: described(entry), kind, secrets }
 }
 
 fn described(entry: &Entry) -> Vec<String> {
@@ -165,6 +152,7 @@ pub(crate) fn off(entry: &Entry, disabled: bool) -> SourceKind {
             Some(_) => None,
             None => Some(prefix.map_or_else(|| default_prefix(&entry.key), str::to_owned)),
         },
+        commands: Vec::new(),
         tools: ids.unwrap_or_default(),
         disabled,
     }
@@ -172,12 +160,9 @@ pub(crate) fn off(entry: &Entry, disabled: bool) -> SourceKind {
 
 fn kind(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<SourceKind> {
     let node = &entry.value;
-    let kinds: Vec<&str> = ["tools", "command", "url"]
-        .into_iter()
-        .filter(|name| node.get(name).is_some())
-        .collect();
+    let kinds: Vec<&str> = ["tools", "command", "url"].into_iter().filter(|name| node.get(name).is_some()).collect();
     match kinds.as_slice() {
-        ["tools"] => commands(reader, node, base).map(SourceKind::Commands),
+        ["tools"] => commands(reader, entry, base),
         ["command"] => stdio(reader, entry, base).map(SourceKind::Server),
         ["url"] => http(reader, entry).map(SourceKind::Server),
         [] => {
@@ -188,13 +173,7 @@ fn kind(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<SourceKin
             let message = format!("`{}` has both `{}`", entry.key, several.join("` and `"));
             let help = "a source is command lines (`tools`), a server over stdio (`command`) or one over \
                         HTTP (`url`)";
-            reader.error(
-                code::BAD_VALUE,
-                message,
-                &entry.key_span,
-                "",
-                Some(help.to_owned()),
-            );
+            reader.error(code::BAD_VALUE, message, &entry.key_span, "", Some(help.to_owned()));
             None
         }
     }
@@ -212,24 +191,23 @@ fn no_kind(reader: &mut Reader<'_>, entry: &Entry) {
     });
     let (span, help) = match near {
         Some((member, name)) => (&member.key_span, format!("did you mean `{name}`?")),
-        None => (
-            &entry.key_span,
-            "give it `tools` (command lines), `command` (an MCP server over stdio) or `url` (one over HTTP)"
-                .to_owned(),
-        ),
+        None => {
+            (&entry.key_span, "give it `tools` (command lines), `command` (an MCP server over stdio) or `url` (one over HTTP)".to_owned())
+        }
     };
     let message = format!("nothing says what kind of source `{}` is", entry.key);
     reader.error(code::MISSING_MEMBER, message, span, "", Some(help));
 }
 
-fn commands(reader: &mut Reader<'_>, node: &Node, base: &Path) -> Option<Vec<CommandEntry>> {
+fn commands(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<SourceKind> {
+    let node = &entry.value;
     let entries = reader.members(node, &COMMAND_SOURCE)?;
     let before = reader.findings.len();
     let mut defaults = ProcessEntry::default();
-    for entry in entries {
-        process(reader, entry, base, &mut defaults);
+    for member in entries {
+        process(reader, member, base, &mut defaults);
     }
-    let usable = reader.findings.get(before..).is_none_or(<[_]>::is_empty);
+    let usable = reader.findings.len() == before;
     let tools = node.entry("tools")?;
     let source_owner = reader.owner.clone();
     let Some(tools) = tools.value.entries() else {
@@ -242,8 +220,15 @@ fn commands(reader: &mut Reader<'_>, node: &Node, base: &Path) -> Option<Vec<Com
         read.extend(command(reader, tool, base, &defaults));
     }
     reader.owner = source_owner;
+    if usable {
+        return Some(SourceKind::Commands(read));
+    }
     // A command that would run in another folder or without its variables must not run at all.
-    usable.then_some(read)
+    let mut off = off(entry, false);
+    if let SourceKind::Off { commands, .. } = &mut off {
+        *commands = read;
+    }
+    Some(off)
 }
 
 /// Takes the members that say how a process runs; others are left alone.
@@ -272,12 +257,7 @@ fn folder(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<PathBuf
     Some(base.join(expanded.text))
 }
 
-fn command(
-    reader: &mut Reader<'_>,
-    entry: &Entry,
-    base: &Path,
-    defaults: &ProcessEntry,
-) -> Option<CommandEntry> {
+fn command(reader: &mut Reader<'_>, entry: &Entry, base: &Path, defaults: &ProcessEntry) -> Option<CommandEntry> {
     let before = reader.findings.len();
     let id = reader.id(&entry.key, &entry.key_span);
     let members = reader.members(&entry.value, &COMMAND_TOOL)?;
@@ -304,7 +284,7 @@ fn command(
     for member in members {
         command_member(reader, member, base, &mut tool);
     }
-    reader.findings.get(before..).is_none_or(<[_]>::is_empty).then_some(tool)
+    (reader.findings.len() == before).then_some(tool)
 }
 
 fn command_member(reader: &mut Reader<'_>, member: &Entry, base: &Path, tool: &mut CommandEntry) {
@@ -320,19 +300,12 @@ fn command_member(reader: &mut Reader<'_>, member: &Entry, base: &Path, tool: &m
         "input" => tool.input = reader.schema(member),
         "output" => tool.output = reader.schema(member),
         "stdout" => {
-            let words = [
-                ("text", StdoutForm::Text),
-                ("json", StdoutForm::Json),
-                ("lines", StdoutForm::Lines),
-            ];
+            let words = [("text", StdoutForm::Text), ("json", StdoutForm::Json), ("lines", StdoutForm::Lines)];
             tool.stdout = reader.word(member, &words).unwrap_or(StdoutForm::Text);
         }
         "exitCodes" => {
             let items = reader.list(member).unwrap_or_default();
-            let codes: Vec<i32> = items
-                .iter()
-                .filter_map(|item| reader.integer(item, "an exit code"))
-                .collect();
+            let codes: Vec<i32> = items.iter().filter_map(|item| reader.integer(item, "an exit code")).collect();
             tool.exit_codes = Some(codes);
         }
         "endOfOptions" => tool.end_of_options = reader.flag(member).unwrap_or(false),
@@ -377,21 +350,12 @@ fn quote_braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-fn template(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    what: &str,
-    rewrite: impl Fn(String) -> String,
-) -> Option<ElementEntry> {
+fn template(reader: &mut Reader<'_>, node: &Node, what: &str, rewrite: impl Fn(String) -> String) -> Option<ElementEntry> {
     let expanded = reader.expanded_with(node, what, quote_braces)?;
     match ArgTemplate::parse(&expanded.text) {
         Ok(template) => {
             let rewritten = rewrite(expanded.text.clone());
-            Some(ElementEntry {
-                template: ArgTemplate::parse(&rewritten).unwrap_or(template),
-                expanded,
-                node: node.clone(),
-            })
+            Some(ElementEntry { template: ArgTemplate::parse(&rewritten).unwrap_or(template), expanded, node: node.clone() })
         }
         Err(error) => {
             let written = expanded.written(&error.span);
@@ -413,20 +377,13 @@ pub(crate) fn effect(reader: &mut Reader<'_>, entry: &Entry) -> Option<Effect> {
             _ => Some(Effect::write_idempotent()),
         };
     }
-    let impacts = [
-        ("none", Impact::None),
-        ("idempotent", Impact::Idempotent),
-        ("once", Impact::Once),
-    ];
+    let impacts = [("none", Impact::None), ("idempotent", Impact::Idempotent), ("once", Impact::Once)];
     reader.members(&entry.value, &EFFECT)?;
     let class = entry.value.entry("class");
     let class = class.and_then(|class| reader.text(class));
     let impact = entry.value.entry("impact");
     let impact = impact.and_then(|impact| reader.word(impact, &impacts));
-    Some(Effect {
-        class: class?.into(),
-        impact: impact?,
-    })
+    Some(Effect { class: class?.into(), impact: impact? })
 }
 
 /// Examples of input and output.
@@ -436,13 +393,8 @@ pub(crate) fn examples(reader: &mut Reader<'_>, entry: &Entry) -> Vec<ExampleEnt
         if reader.members(item, &EXAMPLE).is_none() {
             continue;
         }
-        let title = item.entry("title").and_then(|title| reader.text(title));
         if let Some(input) = item.get("input") {
-            examples.push(ExampleEntry {
-                title,
-                input: input.to_value(),
-                output: item.get("output").map(Node::to_value),
-            });
+            examples.push(ExampleEntry { input: input.to_value(), output: item.get("output").map(Node::to_value) });
         }
     }
     examples
@@ -452,30 +404,32 @@ fn stdio(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServerEn
     let before = reader.findings.len();
     reader.members(&entry.value, &STDIO_SOURCE)?;
     let transport = stdio_transport(reader, &entry.value, base);
-    let server = server(reader, entry, transport?);
-    reader.findings.get(before..).is_none_or(<[_]>::is_empty).then_some(server)
+    let options = options(reader, entry);
+    usable(reader, before, options, transport)
 }
 
 fn http(reader: &mut Reader<'_>, entry: &Entry) -> Option<ServerEntry> {
     let before = reader.findings.len();
     reader.members(&entry.value, &HTTP_SOURCE)?;
     let transport = http_transport(reader, &entry.value);
-    let server = server(reader, entry, transport?);
-    reader.findings.get(before..).is_none_or(<[_]>::is_empty).then_some(server)
+    let options = options(reader, entry);
+    usable(reader, before, options, transport)
+}
+
+fn usable(reader: &Reader<'_>, before: usize, options: ServerEntry, transport: Option<TransportEntry>) -> Option<ServerEntry> {
+    let clean = reader.findings.len() == before;
+    let transport = transport.filter(|_| clean)?;
+    Some(ServerEntry { transport, ..options })
 }
 
 /// The members of a server over stdio.
-pub(crate) fn stdio_transport(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    base: &Path,
-) -> Option<TransportEntry> {
+pub(crate) fn stdio_transport(reader: &mut Reader<'_>, node: &Node, base: &Path) -> Option<TransportEntry> {
     let program_node = node.entry("command")?;
     let command = reader.expanded(&program_node.value, "`command`");
     let args = node.entry("args").map(|args| reader.expanded_list(args));
-    let cwd = node.entry("cwd").map(|cwd| folder(reader, cwd, base));
+    let folder = node.entry("cwd").map(|cwd| folder(reader, cwd, base));
     let env = node.entry("env").map(|env| reader.secret_map(env));
-    let cwd = match cwd {
+    let cwd = match folder {
         Some(cwd) => Some(cwd?),
         None => None,
     };
@@ -505,14 +459,13 @@ pub(crate) fn http_transport(reader: &mut Reader<'_>, node: &Node) -> Option<Tra
         reader.error(code::BAD_VALUE, message, &url_node.value.span, "", help);
         return None;
     }
-    Some(TransportEntry::Http {
-        url,
-        headers: headers.unwrap_or_else(|| Some(Vec::new()))?,
-    })
+    Some(TransportEntry::Http { url, headers: headers.unwrap_or_else(|| Some(Vec::new()))? })
 }
 
-fn server(reader: &mut Reader<'_>, entry: &Entry, transport: TransportEntry) -> ServerEntry {
-    let mut server = ServerEntry::new(&entry.key, transport);
+/// Everything but the transport, which is read beside it.
+fn options(reader: &mut Reader<'_>, entry: &Entry) -> ServerEntry {
+    let nothing = TransportEntry::Http { url: String::new(), headers: Vec::new() };
+    let mut server = ServerEntry::new(&entry.key, nothing);
     for member in entry.value.entries().unwrap_or_default() {
         match member.key.as_str() {
             "prefix" => {

@@ -67,7 +67,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<ToolEntry> 
             _ => {}
         }
     }
-    let usable = reader.findings.get(before..).is_none_or(<[_]>::is_empty);
+    let usable = reader.findings.len() == before;
     reader.owner = Owner::File;
     usable.then_some(tool)
 }

@@ -14,8 +14,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         other => return Err(unknown_unit(other, "ms`, `s`, `m` and `h")),
     };
     let amount = amount(number)? * seconds;
-    let duration = Duration::try_from_secs_f64(amount)
-        .map_err(|_| format!("`{text}` is longer than time itself"))?;
+    let duration = Duration::try_from_secs_f64(amount).map_err(|_| format!("`{text}` is longer than time itself"))?;
     if duration.is_zero() {
         return Err("a duration is longer than nothing".to_owned());
     }
@@ -39,20 +38,14 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     if !(1.0..=9e15).contains(&total) {
         return Err(format!("`{text}` is no size that could be used"));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range was checked just above"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked just above")]
     let total = total.round() as u64;
     Ok(total)
 }
 
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number, unit.trim_start())
 }
@@ -61,9 +54,7 @@ fn amount(number: &str) -> Result<f64, String> {
     if number.is_empty() {
         return Err("it begins with no number".to_owned());
     }
-    number
-        .parse()
-        .map_err(|_| format!("`{number}` is no number"))
+    number.parse().map_err(|_| format!("`{number}` is no number"))
 }
 
 fn missing_unit(number: &str, units: &str) -> String {

@@ -132,9 +132,7 @@ impl Node {
 
     /// The text, of a scalar that means text.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.scalar()
-            .filter(|scalar| scalar.meaning == Meaning::Text)
-            .map(|scalar| scalar.text.as_str())
+        self.scalar().filter(|scalar| scalar.meaning == Meaning::Text).map(|scalar| scalar.text.as_str())
     }
 
     /// The member of that name.
@@ -174,6 +172,19 @@ impl Node {
         same.then(|| found.key_span.clone())
     }
 
+    /// The place that the core means when a schema cannot be used: `the input schema cannot be used:
+    /// /properties/x: ...`, seen from the mapping that holds `input` and `output`.
+    pub(crate) fn schema_place(&self, message: &str) -> Option<Span> {
+        let which = ["input", "output"].into_iter().find(|which| message.contains(&format!("the {which} schema")))?;
+        let entry = self.entry(which)?;
+        let pointer = message.split("cannot be used: ").nth(1).and_then(|rest| rest.split(": ").next());
+        let pointer = pointer.filter(|pointer| pointer.starts_with('/') && pointer.len() > 1);
+        Some(match pointer {
+            Some(pointer) => entry.value.pointer(pointer).span.clone(),
+            None => entry.key_span.clone(),
+        })
+    }
+
     /// What it is, in the words of messages: `text`, `a list`, ...
     pub(crate) fn described(&self) -> &'static str {
         match &self.kind {
@@ -192,11 +203,7 @@ impl Node {
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::List(items) => items.iter().map(Self::to_value).collect::<Vec<_>>().into(),
-            Kind::Map(entries) => Value::object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.as_str(), entry.value.to_value())),
-            ),
+            Kind::Map(entries) => Value::object(entries.iter().map(|entry| (entry.key.as_str(), entry.value.to_value()))),
             Kind::Scalar(scalar) => scalar.to_value(),
         }
     }
@@ -204,9 +211,7 @@ impl Node {
     /// The bytes in the file of a part of this scalar's text, or of the whole scalar where the
     /// text was folded on its way out of the file.
     pub(crate) fn part(&self, file: &str, part: &Span) -> Span {
-        self.scalar()
-            .and_then(|scalar| place::part(file, &self.span, scalar, part))
-            .unwrap_or_else(|| self.span.clone())
+        self.scalar().and_then(|scalar| place::part(file, &self.span, scalar, part)).unwrap_or_else(|| self.span.clone())
     }
 }
 
@@ -215,9 +220,7 @@ impl Scalar {
         match &self.meaning {
             Meaning::Null => Value::Null,
             Meaning::Bool(value) => Value::Bool(*value),
-            Meaning::Number(digits) => {
-                Value::parse(digits).unwrap_or_else(|_| Value::from(self.text.as_str()))
-            }
+            Meaning::Number(digits) => Value::parse(digits).unwrap_or_else(|_| Value::from(self.text.as_str())),
             Meaning::Text => Value::from(self.text.as_str()),
         }
     }

@@ -3,26 +3,20 @@
 use std::fmt;
 
 use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteSpanContents, Severity,
-    SourceCode, SourceSpan, SpanContents, ThemeCharacters, ThemeStyles,
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
+    ThemeCharacters, ThemeStyles,
 };
 
 use super::{Finding, Label, SourceText};
+use crate::style::printable;
 
 /// Lines shown above and below the line that is meant.
 const CONTEXT_LINES: usize = 1;
 
 /// Every finding as a picture, a blank line between two.
 pub(super) fn render(findings: &[Finding], colour: bool, width: usize) -> String {
-    let styles = if colour {
-        ThemeStyles::ansi()
-    } else {
-        ThemeStyles::none()
-    };
-    let theme = GraphicalTheme {
-        characters: ThemeCharacters::unicode(),
-        styles,
-    };
+    let styles = if colour { ThemeStyles::ansi() } else { ThemeStyles::none() };
+    let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(width)
         .with_context_lines(CONTEXT_LINES)
@@ -58,10 +52,7 @@ impl Picture<'_> {
     /// Labels of the main file; a place in another file is told in words instead.
     fn shown(&self) -> impl Iterator<Item = &Label> {
         let main = self.0.labels.first().map(|label| label.source.name());
-        self.0
-            .labels
-            .iter()
-            .filter(move |label| Some(label.source.name()) == main)
+        self.0.labels.iter().filter(move |label| Some(label.source.name()) == main)
     }
 
     fn elsewhere(&self) -> Vec<String> {
@@ -80,7 +71,7 @@ impl Picture<'_> {
 
 impl fmt::Display for Picture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&printable(&self.0.message))
     }
 }
 
@@ -100,23 +91,21 @@ impl Diagnostic for Picture<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let lines: Vec<String> = self.elsewhere().into_iter().chain(self.0.help.clone()).collect();
-        (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn fmt::Display>)
+        (!lines.is_empty()).then(|| Box::new(printable(&lines.join("\n"))) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0
-            .labels
-            .first()
-            .map(|label| label.source.as_ref() as &dyn SourceCode)
+        self.0.labels.first().map(|label| label.source.as_ref() as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let mut labels = self.shown().map(labelled).peekable();
+        let shown = self.shown().enumerate();
+        let mut labels = shown.map(|(at, label)| labelled(label, at == 0)).peekable();
         labels.peek().is_some().then(|| Box::new(labels) as _)
     }
 }
 
-fn labelled(label: &Label) -> LabeledSpan {
+fn labelled(label: &Label, main: bool) -> LabeledSpan {
     let source = label.source.text();
     let start = char_boundary(source, label.span.start);
     let end = char_boundary(source, label.span.end).max(start);
@@ -128,17 +117,17 @@ fn labelled(label: &Label) -> LabeledSpan {
         0 => rest.chars().next().map_or(0, char::len_utf8),
         length => length,
     };
-    let text = (!label.text.is_empty()).then(|| label.text.clone());
-    LabeledSpan::new(text, start, length)
+    let text = (!label.text.is_empty()).then(|| printable(&label.text));
+    match main {
+        true => LabeledSpan::new_primary_with_span(text, (start, length)),
+        false => LabeledSpan::new(text, start, length),
+    }
 }
 
 /// The nearest place at or before `at` where a character begins.
 fn char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
-    (0..=at)
-        .rev()
-        .find(|place| text.is_char_boundary(*place))
-        .unwrap_or_default()
+    (0..=at).rev().find(|place| text.is_char_boundary(*place)).unwrap_or_default()
 }
 
 impl SourceCode for SourceText {
@@ -148,7 +137,7 @@ impl SourceCode for SourceText {
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, miette::MietteError> {
-        let inner = self.text().read_span(span, before, after)?;
+        let inner = self.shown().read_span(span, before, after)?;
         Ok(Box::new(MietteSpanContents::new_named(
             self.name().to_owned(),
             inner.data(),

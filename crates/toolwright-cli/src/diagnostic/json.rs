@@ -11,8 +11,13 @@ pub(super) fn document(findings: &[Finding]) -> Value {
         "ok": errors == 0,
         "errors": errors,
         "warnings": warnings,
-        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": list(findings),
     })
+}
+
+/// Each finding, in order.
+pub(super) fn list(findings: &[Finding]) -> Value {
+    findings.iter().map(finding).collect()
 }
 
 fn finding(finding: &Finding) -> Value {

@@ -23,10 +23,7 @@ fn line(finding: &Finding) -> String {
         line.push_str(&format!(" ({help})"));
     }
     // INVARIANT: one finding is one line, whatever text a tool or a file put into it.
-    let mut one: String = line
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let mut one: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     one.push('\n');
     one
 }

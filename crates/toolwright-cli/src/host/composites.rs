@@ -1,41 +1,39 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use std::collections::HashSet;
-
-use toolwright::{
-    Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue,
-    StepSpec, Value,
-};
+use toolwright::{Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue, StepSpec, Value};
 
 use super::needs::Needs;
 use super::order::{Order, sort};
 use super::{Build, broken, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
-use crate::diagnostic::{Finding, Owner, did_you_mean};
+use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
 use crate::view::{State, ToolView, Why};
 use crate::wire;
 
 /// Codes of rules that refuse; everything else is a mistake.
 const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 
+/// What stands between a step and the reason why its tool cannot be called.
+const CANNOT: &str = ", which cannot be called: ";
+
 /// What became of a composite before the core was asked.
 type Verdict = Option<State>;
 
 impl Build<'_> {
+    /// Every composite has its id, whether it is needed or not.
+    pub(super) fn claim_composites(&mut self) {
+        for entry in &self.config.composites {
+            self.claim(&entry.id, &entry.place, &Owner::Composite(entry.id.clone()));
+        }
+    }
+
     /// Registers every composite, or those that are needed.
     pub(super) fn composites(&mut self, needed: Option<&Needs>) {
         let config = self.config;
-        let mut seen = HashSet::new();
-        let mut wanted: Vec<&CompositeEntry> = Vec::new();
-        for composite in &config.composites {
-            let owner = Owner::Composite(composite.id.clone());
-            let needed = needed.is_none_or(|needed| needed.has_composite(&composite.id));
-            let taken = needed && self.is_taken(&composite.id, &composite.place, &owner);
-            if needed && !taken && seen.insert(composite.id.as_str()) {
-                wanted.push(composite);
-            }
-        }
+        let needed = |id: &str| needed.is_none_or(|needed| needed.has_composite(id));
+        let entries = config.composites.iter();
+        let wanted: Vec<&CompositeEntry> = entries.filter(|entry| needed(&entry.id)).collect();
         let Order { sorted, circles } = sort(&wanted);
         let mut built: Vec<(usize, ToolView)> = Vec::new();
         for circle in &circles {
@@ -56,14 +54,8 @@ impl Build<'_> {
         self.views.extend(built.into_iter().map(|(_, view)| view));
     }
 
-    fn circle(
-        &mut self,
-        wanted: &[&CompositeEntry],
-        circle: &[usize],
-        built: &mut Vec<(usize, ToolView)>,
-    ) {
-        let members: Vec<&CompositeEntry> =
-            circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
+    fn circle(&mut self, wanted: &[&CompositeEntry], circle: &[usize], built: &mut Vec<(usize, ToolView)>) {
+        let members: Vec<&CompositeEntry> = circle.iter().filter_map(|at| wanted.get(*at).copied()).collect();
         let (Some(first), Some(last)) = (members.first(), members.last()) else {
             return;
         };
@@ -88,9 +80,10 @@ impl Build<'_> {
     fn composite(&mut self, entry: &CompositeEntry) -> ToolView {
         let mut view = views::composite(entry, &self.views);
         let before = self.steps(entry);
+        let twice = self.duplicate(&entry.id);
         let own = match entry.broken {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
-            false => None,
+            false => twice,
         };
         let state = self.register(entry, &mut view, before.is_some() || own.is_some());
         view.state = match (own, state, before) {
@@ -126,12 +119,11 @@ impl Build<'_> {
         }
         if let Some(view) = self.view(&step.tool) {
             let inner = view.state.why()?;
+            // Through many composites the first cause is what counts, not the way to it.
+            let cause = inner.message.rsplit(CANNOT).next().unwrap_or_default();
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!(
-                    "step `{}` uses `{}`, which cannot be called: {}",
-                    step.step, step.tool, inner.message
-                ),
+                message: format!("step `{}` uses `{}`{CANNOT}{cause}", step.step, step.tool),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -149,8 +141,7 @@ impl Build<'_> {
             let code = code::SOURCE_UNAVAILABLE.to_owned();
             return Some(State::Unavailable(Why { code, message, help }));
         }
-        let help = did_you_mean(&step.tool, self.ids())
-            .unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
+        let help = did_you_mean(&step.tool, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
         let finding = Finding::error(STEP_MISSING, format!("no tool has the id `{}`", step.tool))
             .at(&step.place.source, step.place.span.clone(), "not there")
             .help(help)
@@ -171,9 +162,9 @@ impl Build<'_> {
         let form = self.issues(entry, issues);
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
-            let taken = self.scratch().register(composite).map(|_| ()).err();
-            let more = taken.map(|error| after_a_bad_form(error, named, form.is_some()));
-            let found = self.issues(entry, more.unwrap_or_default());
+            let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
+            let more = more.unwrap_or_default().into_iter().chain(schema_issues(entry));
+            let found = self.issues(entry, more.collect());
             return form.or(found).unwrap_or(State::Ready);
         }
         match self.registry.register(composite) {
@@ -182,32 +173,32 @@ impl Build<'_> {
                     views::derive(view, &tool);
                     self.tools.push(tool);
                 }
-                let warnings: Vec<SpecIssue> = self
-                    .registry
-                    .warnings()
-                    .iter()
-                    .filter(|(tool, _)| tool.as_str() == entry.id)
-                    .map(|(_, issue)| issue.clone())
-                    .collect();
+                let warnings: Vec<SpecIssue> =
+                    self.registry.warnings().iter().filter(|(tool, _)| tool.as_str() == entry.id).map(|(_, issue)| issue.clone()).collect();
                 self.issues(entry, warnings);
                 State::Ready
             }
             Err(error) => {
-                let found = self.issues(entry, error.issues);
-                found.unwrap_or(State::Ready)
+                let reason = Why { code: error.code().to_owned(), message: error.to_string(), help: None };
+                let schema = schema_issues(entry);
+                let found = self.issues(entry, error.issues.into_iter().chain(schema).collect());
+                found.unwrap_or(State::Broken(reason))
             }
         }
     }
 
-    /// A registry with the same tools, for a look at a composite that is not taken in.
-    fn scratch(&self) -> Registry {
-        let policy = Policy::new().side_effecting_tools(self.grants.listed());
-        let mut scratch = Registry::with_policy(policy);
-        for tool in &self.tools {
+    /// What the core says about a composite that is not taken in.
+    fn look(&mut self, composite: Composite) -> Option<RegisterError> {
+        let policy = || Policy::new().side_effecting_tools(self.grants.listed());
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
+        for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());
         }
-        scratch
+        let error = scratch.register(composite).map(|_| ()).err();
+        // One that it took in must not be there for the next.
+        self.scratch = error.is_some().then_some((self.tools.len(), scratch));
+        error
     }
 
     /// Keeps what the core found, with places; the state that follows, worst first.
@@ -239,20 +230,21 @@ impl Build<'_> {
 
     fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
         let key = issue.code == "invalid_args" || issue.message.contains("is not a field");
-        let place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        if issue.code == "invalid_schema" {
+            place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
+        }
         let finding = match issue.severity {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
-        let finding = finding
-            .at(&place.source, place.span, "")
-            .maybe_help(issue.help.clone())
-            .owner(Owner::Composite(entry.id.clone()));
+        let finding = finding.at(&place.source, place.span, "").maybe_help(issue.help.clone()).owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
+        let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {
             ("step_not_chainable", Some(tool)) => {
                 let message = format!("`{tool}` has side effects and nobody allowed composites to use it");
-                Finding { message, ..finding }.help(self.grants.help(tool))
+                Finding { message, step, ..finding }.help(self.grants.help(tool))
             }
             ("side_effects_undeclared", Some(tool)) => {
                 let message = format!("nothing says whether `{tool}` has side effects");
@@ -260,11 +252,23 @@ impl Build<'_> {
                     "say it where the tool is defined, or with `tools: {{{tool}: {{effect: read}}}}` (or `write`); \
                      listing the tool is not enough"
                 );
-                Finding { message, ..finding }.help(help)
+                Finding { message, step, ..finding }.help(help)
             }
             _ => with_the_other_place(finding, entry, issue),
         }
     }
+}
+
+/// The step that a pointer like `/steps/1/tool` leads into.
+fn step_place(entry: &CompositeEntry, pointer: &str, tool: &str) -> Option<StepPlace> {
+    let index = pointer.strip_prefix("/steps/")?.split('/').next()?;
+    let name = entry.spec.pointer(&format!("/steps/{index}/name"));
+    Some(StepPlace {
+        composite: entry.id.clone(),
+        step: name.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        index: index.parse().ok()?,
+        tool: tool.to_owned(),
+    })
 }
 
 /// Of two steps of one name both places are shown.
@@ -282,6 +286,18 @@ fn with_the_other_place(finding: Finding, entry: &CompositeEntry, issue: &SpecIs
     }
 }
 
+/// What is wrong with the schema of the input, which the core looks at only when the steps are right.
+fn schema_issues(entry: &CompositeEntry) -> Vec<SpecIssue> {
+    let Some(input) = &entry.input else {
+        return Vec::new();
+    };
+    let probe = toolwright::tool(entry.id.as_str(), "").input_schema(input.clone());
+    let probe = probe.run_json(|value, _call| std::future::ready(Ok(value)));
+    let found = Registry::new().register(probe).map(|_| ()).err();
+    let issues = found.map(|error| error.issues).unwrap_or_default();
+    issues.into_iter().filter(|issue| issue.code == "invalid_schema").collect()
+}
+
 /// What can be known of a specification whose form is wrong: its steps, in their places.
 fn rough(spec: &Value) -> CompositeSpec {
     let steps = spec.get("steps").and_then(Value::as_array).unwrap_or_default();
@@ -292,11 +308,7 @@ fn rough(spec: &Value) -> CompositeSpec {
         tool: text(step, "tool").into(),
         input_mapping: mapping(step.get("inputMapping")).unwrap_or_else(empty),
     });
-    CompositeSpec {
-        steps: steps.collect(),
-        output: mapping(spec.get("output")),
-        ..CompositeSpec::default()
-    }
+    CompositeSpec { steps: steps.collect(), output: mapping(spec.get("output")), ..CompositeSpec::default() }
 }
 
 fn empty() -> Object {
@@ -315,21 +327,17 @@ fn after_a_bad_form(error: RegisterError, named: bool, bad_form: bool) -> Vec<Sp
 }
 
 fn declared(entry: &CompositeEntry, spec: CompositeSpec) -> Composite {
-    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str())
-        .spec(spec)
-        .origin(Origin {
-            source: "composites".into(),
-            kind: "composite".into(),
-            name: entry.id.as_str().into(),
-            effect_from: "derived".into(),
-        });
+    let mut composite = Composite::new(entry.id.as_str(), entry.description.as_str()).spec(spec).origin(Origin {
+        source: "composites".into(),
+        kind: "composite".into(),
+        name: entry.id.as_str().into(),
+        effect_from: "derived".into(),
+    });
     if let Some(title) = &entry.title {
         composite = composite.title(title.as_str());
     }
     if let Some(input) = &entry.input {
         composite = composite.input_schema(input.clone());
     }
-    wire::examples(&entry.examples)
-        .into_iter()
-        .fold(composite, Composite::example)
+    wire::examples(&entry.examples).into_iter().fold(composite, Composite::example)
 }

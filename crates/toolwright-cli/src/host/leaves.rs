@@ -11,7 +11,7 @@ use crate::config::reader::Place;
 use crate::config::source::{CommandEntry, ServerEntry, Source, SourceKind, TransportEntry};
 use crate::config::tool::ToolEntry;
 use crate::diagnostic::{Finding, Owner, did_you_mean};
-use crate::view::{SourceView, Why};
+use crate::view::{SourceView, State, Why};
 use crate::wire;
 
 impl Build<'_> {
@@ -35,7 +35,10 @@ impl Build<'_> {
                     }
                 }
                 SourceKind::Server(server) => self.not_asked(source, server),
-                SourceKind::Off { tools, prefix, disabled } => {
+                SourceKind::Off { tools, prefix, disabled, commands } => {
+                    for entry in commands {
+                        self.findings.extend(wire::command(source, entry).err().unwrap_or_default());
+                    }
                     self.off(source, tools, prefix.as_deref(), *disabled);
                 }
             }
@@ -44,12 +47,7 @@ impl Build<'_> {
     }
 
     fn commands(&mut self, source: &Source, tools: &[CommandEntry]) {
-        self.sources.push(SourceView {
-            name: source.name.clone(),
-            kind: "command".to_owned(),
-            why: None,
-            skipped: Vec::new(),
-        });
+        self.sources.push(SourceView { name: source.name.clone(), kind: "command".to_owned(), why: None, skipped: Vec::new() });
         for entry in tools {
             match wire::command(source, entry) {
                 Ok(tool) => self.leaf(&tool, &entry.place, source),
@@ -93,38 +91,20 @@ impl Build<'_> {
             skipped: Vec::new(),
         });
         if let Some(prefix) = prefix {
-            self.unknown.push(UnknownSource {
-                name: source.name.clone(),
-                prefix: prefix.to_owned(),
-                why: reason,
-            });
+            self.unknown.push(UnknownSource { name: source.name.clone(), prefix: prefix.to_owned(), why: reason });
         }
     }
 
     fn not_asked(&mut self, source: &Source, server: &ServerEntry) {
-        self.unknown.push(UnknownSource {
-            name: source.name.clone(),
-            prefix: server.prefix.clone(),
-            why: None,
-        });
+        self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: None });
     }
 
-    fn server(
-        &mut self,
-        source: &Source,
-        server: &ServerEntry,
-        answer: Result<Listing, UpstreamError>,
-    ) {
+    fn server(&mut self, source: &Source, server: &ServerEntry, answer: Result<Listing, UpstreamError>) {
         let kind = match server.transport {
             TransportEntry::Stdio { .. } => "mcp-stdio",
             TransportEntry::Http { .. } => "mcp-http",
         };
-        let mut view = SourceView {
-            name: source.name.clone(),
-            kind: kind.to_owned(),
-            why: None,
-            skipped: Vec::new(),
-        };
+        let mut view = SourceView { name: source.name.clone(), kind: kind.to_owned(), why: None, skipped: Vec::new() };
         match answer {
             Ok(listing) => {
                 for skipped in &listing.skipped {
@@ -151,18 +131,14 @@ impl Build<'_> {
                     .owner(Owner::Source(source.name.clone()))
                     .map_text(|text| source.secrets.mask(text));
                 view.why = Some(why(&finding));
-                self.unknown.push(UnknownSource {
-                    name: source.name.clone(),
-                    prefix: server.prefix.clone(),
-                    why: view.why.clone(),
-                });
+                self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: view.why.clone() });
                 self.findings.push(finding);
             }
         }
         self.sources.push(view);
     }
 
-    /// Registers one tool with what the host says about it.
+    /// Keeps one tool with what the host says about it; it is registered once all are known.
     fn leaf(&mut self, tool: &ToolDef, place: &Place, source: &Source) {
         let config = self.config;
         let id = tool.id().to_owned();
@@ -171,17 +147,9 @@ impl Build<'_> {
             Some(said) => changed(tool, said),
             None => Ok(tool.clone()),
         };
-        // Half a word of the host is none: a tool with a mistake in its entry is not offered.
-        let mistake = self.error_of(&Owner::Tool(id.clone()));
-        let tool = match (changed, mistake) {
-            (Ok(tool), None) => tool,
-            (Ok(tool), Some(reason)) => {
-                let mut view = super::views::of(&tool, &source.name, self.config);
-                view.state = broken(reason);
-                self.views.push(view);
-                return;
-            }
-            (Err(finding), _) => {
+        let tool = match changed {
+            Ok(tool) => tool,
+            Err(finding) => {
                 let reason = Some(why(&finding));
                 self.findings.push(*finding);
                 let kind = tool.origin().map(|origin| origin.kind.to_string());
@@ -190,39 +158,90 @@ impl Build<'_> {
                 return;
             }
         };
-        let place = said
-            .and_then(|said| said.name.as_ref().map(|(_, place)| place))
-            .unwrap_or(place);
-        if self.is_taken(tool.name(), place, &Owner::Tool(id.clone())) {
-            return;
+        let mut view = super::views::of(&tool, &source.name, config);
+        let renamed = said.and_then(|said| said.name.as_ref().map(|(_, place)| place));
+        let owner = Owner::Tool(id);
+        self.claim(tool.name(), renamed.unwrap_or(place), &owner);
+        // Half a word of the host is none: a tool with a mistake in its entry is not offered.
+        if let Some(reason) = self.error_of(&owner) {
+            view.state = broken(reason);
         }
-        let mut view = super::views::of(&tool, &source.name, self.config);
-        match self.registry.register(tool.clone()) {
-            Ok(_) => self.tools.push(tool),
-            Err(error) => {
-                for issue in &error.issues {
-                    let message = format!("`{id}`: {}", issue.message);
-                    let finding = Finding::error(issue.code, message)
-                        .at(&place.source, place.span.clone(), "")
-                        .maybe_help(issue.help.clone())
-                        .owner(Owner::Tool(id.clone()));
-                    view.state = broken(why(&finding));
-                    self.findings.push(finding);
-                }
-            }
-        }
+        self.leaves.push((tool, owner, self.views.len()));
         self.views.push(view);
     }
 
+    /// Registers the tools of all sources, but none whose id is not its own.
+    pub(super) fn register_leaves(&mut self) {
+        for (tool, owner, at) in std::mem::take(&mut self.leaves) {
+            let reason = match self.duplicate(tool.name()) {
+                Some(reason) => Some(reason),
+                None => self.register_leaf(&tool, &owner),
+            };
+            if let (Some(reason), Some(view)) = (reason, self.views.get_mut(at))
+                && view.state == State::Ready
+            {
+                view.state = broken(reason);
+            }
+        }
+    }
+
+    fn register_leaf(&mut self, tool: &ToolDef, owner: &Owner) -> Option<Why> {
+        if let Some(reason) = self.error_of(owner) {
+            return Some(reason);
+        }
+        let error = match self.registry.register(tool.clone()) {
+            Ok(_) => {
+                self.tools.push(tool.clone());
+                return None;
+            }
+            Err(error) => error,
+        };
+        let claim = self.claims.get(tool.name()).and_then(|claims| claims.first());
+        let place = claim.map(|(place, _)| place.clone());
+        let described = self.command(owner);
+        let mut findings = Vec::new();
+        for issue in &error.issues {
+            let message = format!("`{}`: {}", tool.name(), issue.message);
+            let mut finding = Finding::error(issue.code, message).maybe_help(issue.help.clone()).owner(owner.clone());
+            if let Some(place) = &place {
+                let schema = described.and_then(|command| command.node.schema_place(&issue.message));
+                finding = finding.at(&place.source, schema.unwrap_or_else(|| place.span.clone()), "");
+            }
+            findings.push(finding);
+        }
+        let reason = findings.first().map(why);
+        self.findings.extend(findings);
+        reason
+    }
+
+    /// The command line that a tool is, when it is one.
+    fn command(&self, owner: &Owner) -> Option<&'_ CommandEntry> {
+        let commands = self.config.sources.iter().filter_map(|source| match &source.kind {
+            SourceKind::Commands(commands) => Some(commands),
+            SourceKind::Server(_) | SourceKind::Off { .. } => None,
+        });
+        commands.flatten().find(|command| *owner == Owner::Tool(command.id.clone()))
+    }
+
+    /// Names of sources that are given twice, in one file or in two.
+    pub(super) fn duplicate_sources(&mut self) {
+        let sources = &self.config.sources;
+        for (at, second) in sources.iter().enumerate() {
+            let Some(first) = sources.iter().take(at).find(|first| first.name == second.name) else {
+                continue;
+            };
+            self.findings.push(
+                Finding::error(code::DUPLICATE_ID, format!("two sources are called `{}`", second.name))
+                    .at(&second.place.source, second.place.span.clone(), "again here")
+                    .at(&first.place.source, first.place.span.clone(), "first here")
+                    .help("rename one of them; tools of an MCP source take its name as their prefix")
+                    .owner(Owner::Source(second.name.clone())),
+            );
+        }
+    }
+
     /// A tool that cannot be called stays visible.
-    fn unusable(
-        &mut self,
-        id: &str,
-        description: &str,
-        source: &Source,
-        kind: &str,
-        reason: Option<Why>,
-    ) {
+    fn unusable(&mut self, id: &str, description: &str, source: &Source, kind: &str, reason: Option<Why>) {
         let mut view = super::views::nothing(id, description, &source.name, kind);
         let reason = reason.unwrap_or_else(|| Why {
             code: code::BAD_VALUE.to_owned(),
@@ -233,50 +252,58 @@ impl Build<'_> {
         self.views.push(view);
     }
 
-    /// Whether another tool has this id; then both places are shown and the first one stays.
-    pub(super) fn is_taken(&mut self, id: &str, place: &Place, owner: &Owner) -> bool {
-        let Some(first) = self.places.get(id).cloned() else {
-            self.places.insert(id.to_owned(), place.clone());
-            return false;
-        };
+    /// Says that something has this id.
+    pub(super) fn claim(&mut self, id: &str, place: &Place, owner: &Owner) {
+        let claims = self.claims.entry(id.to_owned()).or_default();
+        claims.push((place.clone(), owner.clone()));
+    }
+
+    /// Ids that several things have: both places are shown, and none of them can be called, since
+    /// nothing says which one is meant.
+    pub(super) fn duplicates(&mut self) {
         let help = "a tool is never replaced by another of its name: rename one, with another `prefix`, or with \
                     `name` under `tools`";
-        self.findings.push(
-            Finding::error(code::DUPLICATE_ID, format!("two tools have the id `{id}`"))
-                .at(&place.source, place.span.clone(), "again here")
-                .at(&first.source, first.span, "first here")
-                .help(help)
-                .owner(owner.clone()),
-        );
-        true
+        for (id, claims) in &self.claims {
+            let Some(((first, first_owner), others)) = claims.split_first() else {
+                continue;
+            };
+            for (place, owner) in others {
+                let finding = Finding::error(code::DUPLICATE_ID, format!("two tools have the id `{id}`"))
+                    .at(&place.source, place.span.clone(), "again here")
+                    .at(&first.source, first.span.clone(), "first here")
+                    .help(help);
+                for owner in [owner, first_owner] {
+                    self.findings.push(finding.clone().owner(owner.clone()));
+                }
+            }
+        }
+    }
+
+    /// The reason why an id that is not its own cannot be called.
+    pub(super) fn duplicate(&self, id: &str) -> Option<Why> {
+        let claims = self.claims.get(id).filter(|claims| claims.len() > 1)?;
+        let owner = claims.first().map(|(_, owner)| owner);
+        let mut of_ids = self.findings.iter().filter(|f| f.code == code::DUPLICATE_ID);
+        of_ids.find(|finding| Some(&finding.owner) == owner).map(why)
     }
 
     /// Entries under `tools` that speak about no tool.
     pub(super) fn overrides_of_nothing(&mut self) {
         let mut findings = Vec::new();
         for entry in &self.config.tools {
-            let known = self.view(entry.final_id()).is_some()
-                || self.view(&entry.id).is_some()
-                || self.could_come_from(&entry.id).is_some();
+            let known =
+                self.view(entry.final_id()).is_some() || self.view(&entry.id).is_some() || self.could_come_from(&entry.id).is_some();
             if known {
                 continue;
             }
             let composite = self.config.composites.iter().any(|c| c.id == entry.id);
             let finding = match composite {
-                true => Finding::error(
-                    code::UNKNOWN_TOOL,
-                    format!("`{}` is a composite, which says everything itself", entry.id),
-                )
-                .help("`tools` speaks about tools of sources; a composite's effect is derived from its steps"),
-                false => Finding::error(
-                    code::UNKNOWN_TOOL,
-                    format!("no source offers a tool `{}`", entry.id),
-                )
-                .maybe_help(did_you_mean(&entry.id, self.ids())),
+                true => Finding::error(code::UNKNOWN_TOOL, format!("`{}` is a composite, which says everything itself", entry.id))
+                    .help("`tools` speaks about tools of sources; a composite's effect is derived from its steps"),
+                false => Finding::error(code::UNKNOWN_TOOL, format!("no source offers a tool `{}`", entry.id))
+                    .maybe_help(did_you_mean(&entry.id, self.ids())),
             };
-            let finding = finding
-                .at(&entry.place.source, entry.place.span.clone(), "")
-                .owner(Owner::Tool(entry.id.clone()));
+            let finding = finding.at(&entry.place.source, entry.place.span.clone(), "").owner(Owner::Tool(entry.id.clone()));
             findings.push(finding);
         }
         self.findings.extend(findings);

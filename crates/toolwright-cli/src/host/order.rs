@@ -22,17 +22,12 @@ enum Mark {
 
 /// Sorts; keeps the order of the list where nothing speaks against it.
 pub(crate) fn sort(composites: &[&CompositeEntry]) -> Order {
-    let positions: HashMap<&str, usize> = composites
-        .iter()
-        .enumerate()
-        .map(|(at, composite)| (composite.id.as_str(), at))
-        .collect();
+    let positions: HashMap<&str, usize> = composites.iter().enumerate().map(|(at, composite)| (composite.id.as_str(), at)).collect();
     let below: Vec<Vec<usize>> = composites
         .iter()
         .map(|composite| {
             let uses = composite.uses.iter();
-            uses.filter_map(|step| positions.get(step.tool.as_str()).copied())
-                .collect()
+            uses.filter_map(|step| positions.get(step.tool.as_str()).copied()).collect()
         })
         .collect();
     let mut order = Order::default();

@@ -1,9 +1,10 @@
 //! What people are told about the tools of a host.
 
-use toolwright::{ToolDef, Value};
+use toolwright::{Effect, ToolDef, Value};
 
 use crate::config::Config;
 use crate::config::composite::CompositeEntry;
+use crate::style::one_line;
 use crate::view::{Inside, State, StepView, ToolView};
 
 /// A tool that a source offers.
@@ -22,11 +23,7 @@ pub(super) fn of(tool: &ToolDef, source: &str, config: &Config) -> ToolView {
         input: tool.input_schema().cloned(),
         output: tool.output_schema().cloned(),
         hidden: tool.is_hidden(),
-        examples: tool
-            .examples()
-            .iter()
-            .map(|example| (example.input.clone(), example.output.clone()))
-            .collect(),
+        examples: tool.examples().iter().map(|example| (example.input.clone(), example.output.clone())).collect(),
         inside: None,
         state: State::Ready,
     }
@@ -54,33 +51,51 @@ pub(super) fn nothing(id: &str, description: &str, source: &str, kind: &str) -> 
 /// A composite as the file describes it, with what is known of its steps' tools.
 pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView {
     let steps = entry.spec.get("steps").and_then(Value::as_array).unwrap_or_default();
-    let steps: Vec<StepView> = steps
-        .iter()
-        .enumerate()
-        .map(|(index, step)| step_view(index, step, views))
-        .collect();
+    let steps: Vec<StepView> = steps.iter().enumerate().map(|(index, step)| step_view(index, step, views)).collect();
     let mut touches = Vec::new();
     for step in &steps {
         if !touches.contains(&step.tool) {
             touches.push(step.tool.clone());
         }
     }
+    let (effect, effects) = as_far_as_known(&steps, views);
     ToolView {
+        effect_from: if effect.is_some() { "derived".to_owned() } else { String::new() },
+        effect,
         title: entry.title.clone(),
         input: entry.input.clone(),
-        examples: entry
-            .examples
-            .iter()
-            .map(|example| (example.input.clone(), example.output.clone()))
-            .collect(),
-        inside: Some(Inside {
-            steps,
-            output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(),
-            touches,
-            effects: Vec::new(),
-        }),
+        examples: entry.examples.iter().map(|example| (example.input.clone(), example.output.clone())).collect(),
+        inside: Some(Inside { steps, output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(), touches, effects }),
         ..nothing(&entry.id, &entry.description, "composites", "composite")
     }
+}
+
+type StepEffects = Vec<(Vec<String>, String, Option<Effect>)>;
+
+/// The effect of a composite that the core did not take in: what its steps' tools say, the worst first.
+fn as_far_as_known(steps: &[StepView], views: &[ToolView]) -> (Option<Effect>, StepEffects) {
+    let mut effects = StepEffects::new();
+    for step in steps {
+        let view = views.iter().find(|view| view.id == step.tool);
+        let inner = view.and_then(|view| view.inside.as_ref());
+        match (inner, &step.effect) {
+            (Some(inside), _) => effects.extend(inside.effects.iter().map(|(path, tool, effect)| {
+                let path = std::iter::once(&step.name).chain(path).cloned().collect();
+                (path, tool.clone(), effect.clone())
+            })),
+            (None, Some(Some(effect))) if !effect.has_side_effects() => {}
+            (None, effect) => {
+                let effect = effect.clone().flatten();
+                effects.push((vec![step.name.clone()], step.tool.clone(), effect));
+            }
+        }
+    }
+    let known: Option<Vec<&Effect>> = effects.iter().map(|(_, _, effect)| effect.as_ref()).collect();
+    let worst = known.map(|known| {
+        let worst = known.into_iter().max_by_key(|effect| effect.impact);
+        worst.map_or_else(Effect::read, |worst| Effect::new(worst.class.clone(), toolwright::Impact::Once))
+    });
+    (worst, effects)
 }
 
 fn step_view(index: usize, step: &Value, views: &[ToolView]) -> StepView {
@@ -89,7 +104,7 @@ fn step_view(index: usize, step: &Value, views: &[ToolView]) -> StepView {
     let known = views.iter().find(|view| view.id == tool);
     StepView {
         name: text("name").map_or_else(|| format!("#{index}"), str::to_owned),
-        tool: tool.to_owned(),
+        tool: one_line(tool),
         mapping: step.get("inputMapping").cloned().unwrap_or(Value::Null),
         effect: known.map(|view| view.effect.clone()),
         nested: known.is_some_and(|view| view.inside.is_some()),

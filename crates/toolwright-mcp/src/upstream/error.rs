@@ -55,6 +55,14 @@ impl UpstreamError {
         Self::new(START_FAILED, spec, format!("server `{}` did not start: {why}", spec.name))
     }
 
+    /// The command names a program that is not there.
+    pub(crate) fn no_program(spec: &ServerSpec, redactor: &Redactor) -> Self {
+        let Transport::Stdio { command, .. } = &spec.transport else { return Self::start(spec, "it has no command") };
+        let path = redactor.mask(&searched_path(spec));
+        Self::start(spec, &format!("there is no program `{}`", redactor.mask(command)))
+            .help(format!("give its full path, or a `PATH` in the source's `env`; searched: {path}"))
+    }
+
     /// The operating system refused to run the command.
     pub(crate) fn not_started(spec: &ServerSpec, redactor: &Redactor, error: &std::io::Error) -> Self {
         let command = match &spec.transport {
@@ -62,9 +70,7 @@ impl UpstreamError {
             Transport::Http { .. } => String::new(),
         };
         if error.kind() == std::io::ErrorKind::NotFound {
-            let path = redactor.mask(&searched_path(spec));
-            return Self::start(spec, &format!("there is no program `{command}`"))
-                .help(format!("give its full path, or a `PATH` in the source's `env`; searched: {path}"));
+            return Self::no_program(spec, redactor);
         }
         Self::start(spec, &format!("`{command}` cannot be run: {error}"))
     }

@@ -46,7 +46,7 @@ pub(crate) struct Bounds {
 /// Sends a request and waits for its reply. `cancelled` ends it early, `report` hears of progress.
 pub(crate) async fn exchange(
     shared: &Shared,
-    connection: &Connection,
+    connection: &Arc<Connection>,
     request: ClientRequest,
     what: &str,
     cancelled: impl Future<Output = ()> + Send,
@@ -63,11 +63,18 @@ pub(crate) async fn exchange(
     };
     let outcome = wait(connection, handle, bounds, cancelled, report).await;
     match outcome {
-        Outcome::Answered(Ok(result)) => {
-            shared.answered();
-            Ok(wire::reply_of(result))
-        }
-        Outcome::Answered(Err(failure)) => Err(failed(shared, connection, what, failure).await),
+        Outcome::Answered(answer) => match *answer {
+            Ok(result) => {
+                shared.answered();
+                match wire::reply_of(result) {
+                    Reply::Error(rpc) if connection.process.is_none() && tells_lost_session(&rpc.message) => {
+                        Err(session_lost(shared, connection, what, &rpc.message))
+                    }
+                    reply => Ok(reply),
+                }
+            }
+            Err(failure) => Err(failed(shared, connection, what, failure).await),
+        },
         Outcome::Gone => Err(gone(shared, connection, what).await),
         Outcome::Idle => Err(late(shared, what, "was silent for too long", bounds)),
         Outcome::Total => Err(late(shared, what, "took too long", bounds)),
@@ -76,7 +83,7 @@ pub(crate) async fn exchange(
 }
 
 enum Outcome {
-    Answered(Result<ServerResult, ServiceError>),
+    Answered(Box<Result<ServerResult, ServiceError>>),
     Gone,
     Idle,
     Total,
@@ -99,7 +106,7 @@ async fn wait(
     let outcome = loop {
         tokio::select! {
             biased;
-            answer = &mut rx => break answer.map_or(Outcome::Gone, Outcome::Answered),
+            answer = &mut rx => break answer.map_or(Outcome::Gone, |answer| Outcome::Answered(Box::new(answer))),
             Some(progress) = reports.next() => {
                 idle_until = Instant::now() + bounds.idle;
                 report(&progress);
@@ -109,6 +116,10 @@ async fn wait(
             () = sleep_until(idle_until) => break Outcome::Idle,
         }
     };
+    // What was said before the answer is told before it.
+    while let Some(progress) = reports.ready() {
+        report(&progress);
+    }
     match outcome {
         Outcome::Answered(_) | Outcome::Gone => abandoned.id = None,
         Outcome::Idle => abandoned.tell("the client's idle limit was reached").await,
@@ -186,7 +197,7 @@ async fn gone(shared: &Shared, connection: &Connection, what: &str) -> Lost {
 }
 
 /// The transport or `rmcp` itself ended the request.
-async fn failed(shared: &Shared, connection: &Connection, what: &str, failure: ServiceError) -> Lost {
+async fn failed(shared: &Shared, connection: &Arc<Connection>, what: &str, failure: ServiceError) -> Lost {
     let name = &shared.spec.name;
     match failure {
         ServiceError::TransportClosed => gone(shared, connection, what).await,
@@ -197,7 +208,13 @@ async fn failed(shared: &Shared, connection: &Connection, what: &str, failure: S
             }
             lost
         }
-        ServiceError::TransportSend(error) => http_failed(shared, what, &error),
+        ServiceError::TransportSend(error) => {
+            let lost = http_failed(shared, what, &error);
+            match lost.code == super::error::PROTOCOL && lost.happened == Happened::No && tells_lost_session(&lost.message) {
+                true => session_lost(shared, connection, what, &chain(error.error.as_ref())),
+                false => lost,
+            }
+        }
         ServiceError::Cancelled { .. } => cancelled_error(what),
         other => Lost {
             code: error::DISCONNECTED,
@@ -246,6 +263,25 @@ fn http_failed(shared: &Shared, what: &str, error: &DynamicTransportError) -> Lo
     }
 }
 
+/// Servers that should have answered 404 say it in words.
+fn tells_lost_session(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let gone = ["not found", "expired", "unknown", "invalid", "no valid", "not initialized", "does not exist"];
+    text.contains("session") && gone.iter().any(|word| text.contains(word))
+}
+
+/// The server does not know the session, and nothing ran. The next call opens a new one.
+fn session_lost(shared: &Shared, connection: &Arc<Connection>, what: &str, text: &str) -> Lost {
+    shared.forget(connection);
+    let text = shared.board.redactor.mask(text);
+    Lost {
+        code: error::SESSION_LOST,
+        message: format!("server `{}` refused `{what}`: it does not know the session ({text})", shared.spec.name),
+        help: Some("call again: the next call opens a new session".to_owned()),
+        happened: Happened::No,
+    }
+}
+
 /// Waits for a connection, unless the call is cancelled first.
 pub(crate) async fn connected(
     shared: &Arc<Shared>,
@@ -254,16 +290,16 @@ pub(crate) async fn connected(
 ) -> Result<Arc<Connection>, Lost> {
     tokio::select! {
         biased;
-        connection = shared.connection() => connection.map_err(|error| Lost {
-            code: error.code,
-            message: error.message,
-            help: error.help,
-            happened: Happened::No,
-        }),
         () = cancelled => Err(Lost {
             code: error::CANCELLED,
             message: format!("`{what}` was cancelled before it was sent"),
             help: None,
+            happened: Happened::No,
+        }),
+        connection = shared.connection() => connection.map_err(|error| Lost {
+            code: error.code,
+            message: error.message,
+            help: error.help,
             happened: Happened::No,
         }),
     }

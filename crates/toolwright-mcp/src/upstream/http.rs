@@ -26,6 +26,8 @@ use crate::wire::{self, Incoming, Reading};
 
 /// Requests that may be under way at once over one connection.
 const REQUESTS_AT_ONCE: usize = 256;
+/// Redirects followed in a row.
+const REDIRECTS_MAX: usize = 5;
 /// Bytes of an error page that are quoted.
 const PAGE_BYTES_QUOTED: usize = 300;
 
@@ -53,7 +55,7 @@ pub(crate) fn transport(
     let client = reqwest::Client::builder()
         .connect_timeout(spec.start_timeout)
         .tcp_nodelay(true)
-        .redirect(reqwest::redirect::Policy::none())
+        .redirect(reqwest::redirect::Policy::custom(same_place))
         .build()
         .map_err(|error| UpstreamError::start(spec, &board.redactor.mask(&error.to_string())))?;
     let peer = HttpPeer { client, board: board.clone(), progress: progress.clone() };
@@ -65,6 +67,21 @@ pub(crate) fn transport(
         .reinit_on_expired_session(true);
     config.allow_stateless = true;
     Ok(StreamableHttpClientTransport::with_client(peer, config))
+}
+
+/// Follows a redirect that keeps the message and the server: anything else could carry headers to a stranger.
+fn same_place(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_message = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    let same_server = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
+    if keeps_message && same_server && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
+}
+
+/// An error without its URL, which may carry a secret in its query.
+fn quiet(error: HttpError) -> HttpError {
+    match error {
+        StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
+        error => error,
+    }
 }
 
 fn custom_headers(
@@ -125,7 +142,7 @@ impl HttpPeer {
         let mut reply = None;
         for part in wire::incoming(body, &|_| reading) {
             match part {
-                Incoming::Message(message) if answers(&message, id) => reply = Some(message),
+                Incoming::Message(message) if answers(&message, id) => reply = Some(*message),
                 Incoming::Message(_) | Incoming::Noise => {}
                 Incoming::Progress(progress) => self.progress.publish(progress),
             }
@@ -311,9 +328,13 @@ impl StreamableHttpClient for HttpPeer {
         match wire::wanted(&message) {
             Some((id, reading)) => {
                 let post = Post { uri, message, session_id, auth_header, custom_headers, limits };
-                self.exchange(post, id, reading).await
+                self.exchange(post, id, reading).await.map_err(quiet)
             }
-            None => self.client.post_message_with_response_limits(uri, message, session_id, auth_header, custom_headers, limits).await,
+            None => self
+                .client
+                .post_message_with_response_limits(uri, message, session_id, auth_header, custom_headers, limits)
+                .await
+                .map_err(quiet),
         }
     }
 
@@ -324,7 +345,7 @@ impl StreamableHttpClient for HttpPeer {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await.map_err(quiet)
     }
 
     async fn get_stream(
@@ -351,7 +372,8 @@ impl StreamableHttpClient for HttpPeer {
         let events = self
             .client
             .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, max_sse_event_size)
-            .await?;
+            .await
+            .map_err(quiet)?;
         Ok(self.events(events, Reading::Raw))
     }
 }

@@ -12,8 +12,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::error::UpstreamError;
+use super::secrets::Redactor;
 use super::spec::{ServerSpec, Transport};
 use super::status::Board;
+use crate::descendants::Descendants;
 
 /// What a child inherits unless it gets a clean environment: enough to find programs, a home and a language.
 const INHERITED: &[&str] = &[
@@ -38,6 +40,8 @@ const INHERITED: &[&str] = &[
     "PROGRAMFILES",
     "USERPROFILE",
 ];
+/// Where the system looks for programs when there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// How often an ending process group is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);
 /// How long the members that a server left behind may take to go after SIGTERM.
@@ -52,6 +56,7 @@ pub(crate) struct Process {
     exit: watch::Receiver<Option<String>>,
     gone: watch::Receiver<bool>,
     stop: CancellationToken,
+    closing: CancellationToken,
 }
 
 /// The child's ends of its pipes that carry messages.
@@ -63,7 +68,8 @@ pub(crate) struct Pipes {
 impl Process {
     /// Starts the server's command.
     pub(crate) fn start(spec: &ServerSpec, board: &Arc<Board>) -> Result<(Process, Pipes), UpstreamError> {
-        let mut child = command(spec)?.spawn().map_err(|error| UpstreamError::not_started(spec, &board.redactor, &error))?;
+        let mut child =
+            command(spec, &board.redactor)?.spawn().map_err(|error| UpstreamError::not_started(spec, &board.redactor, &error))?;
         let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id())
         else {
@@ -71,25 +77,27 @@ impl Process {
         };
         let (exit_tx, exit) = watch::channel(None);
         let (gone_tx, gone) = watch::channel(false);
+        board.child(gone.clone());
         let stop = CancellationToken::new();
+        let closing = CancellationToken::new();
         board.stderr.mark();
         let drained = tokio::spawn(drain(stderr, board.clone()));
-        let keeper = Keeper { child, group: Group::of(pid), grace: spec.shutdown_grace, stop: stop.clone() };
+        let keeper = Keeper { child, group: Group::of(pid), grace: spec.shutdown_grace, stop: stop.clone(), closing: closing.clone() };
         tokio::spawn(async move {
             keeper.keep(&exit_tx, drained).await;
             gone_tx.send_replace(true);
         });
-        Ok((Process { pid, exit, gone, stop }, Pipes { stdin, stdout }))
+        Ok((Process { pid, exit, gone, stop, closing }, Pipes { stdin, stdout }))
     }
 
-    /// Asks for the orderly end. Whoever holds the child's stdin drops it on [`Self::stopping`].
+    /// Asks for the orderly end. Whoever holds the child's stdin drops it on [`Self::closing`].
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Done when the end was asked for.
-    pub(crate) fn stopping(&self) -> CancellationToken {
-        self.stop.clone()
+    /// Done when the child's stdin is to be closed.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
     }
 
     /// How it ended, when it has.
@@ -124,32 +132,39 @@ struct Keeper {
     group: Group,
     grace: Duration,
     stop: CancellationToken,
+    closing: CancellationToken,
 }
 
 impl Keeper {
     async fn keep(mut self, exit: &watch::Sender<Option<String>>, drained: tokio::task::JoinHandle<()>) {
         let status = tokio::select! {
-            status = self.child.wait() => Some(status),
+            biased;
             () = self.stop.cancelled() => None,
+            status = self.child.wait() => Some(status),
         };
         let status = match status {
             Some(status) => status,
             None => self.end().await,
         };
+        self.closing.cancel();
         let _ = timeout(STDERR_DRAIN, drained).await;
         exit.send_replace(Some(describe(status.ok())));
         self.group.sweep().await;
     }
 
-    /// The orderly end of a child whose stdin has just been closed.
+    /// The orderly end. Before anything else it looks who belongs to the child, which may leave at once.
     async fn end(&mut self) -> std::io::Result<ExitStatus> {
+        self.group.look();
+        self.closing.cancel();
         if let Ok(status) = timeout(self.grace, self.child.wait()).await {
             return status;
         }
+        self.group.look();
         self.group.terminate();
         if let Ok(status) = timeout(self.grace, self.child.wait()).await {
             return status;
         }
+        self.group.look();
         self.group.kill();
         let _ = self.child.start_kill();
         self.child.wait().await
@@ -171,37 +186,22 @@ fn describe(status: Option<ExitStatus>) -> String {
     status.code().map_or_else(|| "an unknown status".to_owned(), |code| format!("status {code}"))
 }
 
-/// A child's process group. Dropped before it was swept, as when the runtime ends, it is killed on the spot.
+/// A child's process group and what left it. Dropped before it was swept, as when the runtime ends, it is killed on
+/// the spot.
 struct Group {
+    leader: u32,
+    descendants: Descendants,
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
 }
 
-#[cfg(unix)]
 impl Group {
-    fn of(pid: u32) -> Self {
-        Group { id: i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) }
+    /// Learns who belongs here, while the leader can still be asked.
+    fn look(&mut self) {
+        self.descendants.find(self.leader);
     }
 
-    fn terminate(&self) {
-        self.signal(rustix::process::Signal::TERM);
-    }
-
-    fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(id) = self.id {
-            let _ = rustix::process::kill_process_group(id, signal);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.id.is_none_or(|id| rustix::process::test_kill_process_group(id).is_err())
-    }
-
-    /// Ends the members that the child left behind.
+    /// Ends what the child left behind.
     async fn sweep(&mut self) {
         if !self.is_empty() {
             self.terminate();
@@ -211,6 +211,38 @@ impl Group {
             }
             self.kill();
         }
+        self.forget();
+    }
+}
+
+#[cfg(unix)]
+impl Group {
+    fn of(leader: u32) -> Self {
+        let id = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
+        Group { leader, descendants: Descendants::default(), id }
+    }
+
+    fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+        self.descendants.terminate();
+    }
+
+    fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+        self.descendants.kill();
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(id) = self.id {
+            let _ = rustix::process::kill_process_group(id, signal);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.id.is_none_or(|id| rustix::process::test_kill_process_group(id).is_err()) && self.descendants.are_gone()
+    }
+
+    fn forget(&mut self) {
         self.id = None;
     }
 }
@@ -218,24 +250,35 @@ impl Group {
 #[cfg(unix)]
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        if self.id.is_some() {
+            self.look();
+            self.kill();
+        }
     }
 }
 
 #[cfg(not(unix))]
 impl Group {
-    fn of(_pid: u32) -> Self {
-        Group {}
+    fn of(leader: u32) -> Self {
+        Group { leader, descendants: Descendants::default() }
     }
 
-    fn terminate(&self) {}
+    fn terminate(&self) {
+        self.descendants.terminate();
+    }
 
-    fn kill(&self) {}
+    fn kill(&self) {
+        self.descendants.kill();
+    }
 
-    async fn sweep(&mut self) {}
+    fn is_empty(&self) -> bool {
+        self.descendants.are_gone()
+    }
+
+    fn forget(&mut self) {}
 }
 
-fn command(spec: &ServerSpec) -> Result<Command, UpstreamError> {
+fn command(spec: &ServerSpec, redactor: &Redactor) -> Result<Command, UpstreamError> {
     let Transport::Stdio { command, args, cwd, env } = &spec.transport else {
         return Err(UpstreamError::start(spec, "it has no command"));
     };
@@ -246,6 +289,9 @@ fn command(spec: &ServerSpec) -> Result<Command, UpstreamError> {
     }
     line.push(command.clone());
     line.extend(args.iter().cloned());
+    if spec.guard.is_some() && !found(spec, command) {
+        return Err(UpstreamError::no_program(spec, redactor));
+    }
     let (program, rest) = line.split_first().ok_or_else(|| UpstreamError::start(spec, "it has no command"))?;
     let mut built = Command::new(program);
     built.args(rest).env_clear();
@@ -268,6 +314,19 @@ fn command(spec: &ServerSpec) -> Result<Command, UpstreamError> {
 
 fn inherited(name: &str) -> bool {
     name.starts_with("LC_") || INHERITED.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether there is such a program. Behind a guard nobody else would say so in time.
+fn found(spec: &ServerSpec, command: &str) -> bool {
+    let place = std::path::Path::new(command);
+    if place.components().count() > 1 {
+        // The system looks up a relative place from the child's working directory.
+        let Transport::Stdio { cwd: Some(cwd), .. } = &spec.transport else { return place.exists() };
+        return cwd.join(place).exists();
+    }
+    let path = Some(searched_path(spec)).filter(|path| !path.is_empty());
+    let path = path.unwrap_or_else(|| DEFAULT_PATH.to_owned());
+    std::env::split_paths(&path).any(|folder| folder.join(place).is_file())
 }
 
 /// The `PATH` that the server's command is looked up in, for the error that it was not found.

@@ -48,6 +48,11 @@ impl Reports {
     pub(crate) async fn next(&mut self) -> Option<Progress> {
         self.reports.recv().await
     }
+
+    /// The next report that has already come.
+    pub(crate) fn ready(&mut self) -> Option<Progress> {
+        self.reports.try_recv().ok()
+    }
 }
 
 impl Drop for Reports {

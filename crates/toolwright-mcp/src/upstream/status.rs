@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
 use toolwright::Text;
 
 use super::secrets::Redactor;
@@ -89,15 +90,31 @@ pub(crate) struct Board {
     pub(crate) redactor: Redactor,
     pub(crate) stderr: Ring,
     facts: Mutex<Facts>,
+    children: Mutex<Vec<watch::Receiver<bool>>>,
 }
 
 impl Board {
     pub(crate) fn new(redactor: Redactor, stderr_bytes_kept: usize) -> Self {
-        Board { redactor, stderr: Ring::new(stderr_bytes_kept), facts: Mutex::new(Facts::default()) }
+        Board { redactor, stderr: Ring::new(stderr_bytes_kept), facts: Mutex::new(Facts::default()), children: Mutex::default() }
     }
 
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a child until nothing of it is left, which its channel tells.
+    pub(crate) fn child(&self, gone: watch::Receiver<bool>) {
+        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|child| !*child.borrow());
+        children.push(gone);
+    }
+
+    /// Waits until nothing of any child is left; whoever holds one has asked for its end.
+    pub(crate) async fn children_gone(&self) {
+        let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
+        for mut child in children {
+            let _ = child.wait_for(|gone| *gone).await;
+        }
     }
 
     /// Counts a line that is no message, and keeps the first one.

@@ -26,7 +26,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const SALVAGED_BYTES: usize = 64 * 1024;
 
 type Outgoing = (Vec<u8>, oneshot::Sender<std::io::Result<()>>);
-type HandshakeIds = Arc<Mutex<HashSet<RequestId>>>;
+/// The ids of handshakes as text: some servers answer `1` with `"1"`.
+type HandshakeIds = Arc<Mutex<HashSet<String>>>;
 
 /// The transport that `rmcp` speaks through.
 pub(crate) struct StdioTransport {
@@ -41,7 +42,7 @@ impl StdioTransport {
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let handshakes = HandshakeIds::default();
-        tokio::spawn(write(pipes.stdin, to_write, process.stopping()));
+        tokio::spawn(write(pipes.stdin, to_write, process.closing()));
         let reader = Reader {
             lines: BufReader::with_capacity(64 * 1024, pipes.stdout),
             frame_bytes_max,
@@ -67,7 +68,7 @@ impl Transport<RoleClient> for StdioTransport {
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let Some(id) = wire::handshake_id(&item) {
-            self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+            self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_string());
         }
         let outgoing = self.outgoing.clone();
         async move {
@@ -93,18 +94,21 @@ fn closed() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the server's stdin is closed")
 }
 
-/// Writes whole lines only; ends, and with it the child's stdin, when the child is told to stop.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, stop: CancellationToken) {
+/// Writes whole lines only; ends, and with it the child's stdin, when that is to be closed.
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, closing: CancellationToken) {
     loop {
         let next = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = closing.cancelled() => return,
             next = lines.recv() => next,
         };
-        let Some((line, done)) = next else { return };
+        let Some((line, done)) = next else {
+            // Nobody sends any more. When the child learns of it is for its keeper to say, who looks around first.
+            return closing.cancelled().await;
+        };
         let written = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = closing.cancelled() => return,
             written = async { stdin.write_all(&line).await?; stdin.flush().await } => written,
         };
         let _ = done.send(written);
@@ -142,11 +146,11 @@ impl Reader {
     /// Hands a line on; false when nobody listens any more.
     async fn line(&self, line: &[u8]) -> bool {
         let handshakes = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = |id: &RequestId| if handshakes.contains(id) { Reading::Typed } else { Reading::Raw };
+        let reading = |id: &RequestId| if handshakes.contains(&id.to_string()) { Reading::Typed } else { Reading::Raw };
         for part in wire::incoming(line, &reading) {
             match part {
                 Incoming::Message(message) => {
-                    if self.read.send(message).await.is_err() {
+                    if self.read.send(*message).await.is_err() {
                         return false;
                     }
                 }

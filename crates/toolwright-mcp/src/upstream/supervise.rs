@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::connect::{Connection, open};
 use super::error::{UNAVAILABLE, UpstreamError};
@@ -23,14 +24,9 @@ const BROKEN_FOR: Duration = Duration::from_secs(30);
 pub(crate) struct Shared {
     pub(crate) spec: ServerSpec,
     pub(crate) board: Arc<Board>,
-    live: RwLock<Live>,
+    live: RwLock<Option<Arc<Connection>>>,
     life: Mutex<Life>,
-}
-
-#[derive(Default)]
-struct Live {
-    connection: Option<Arc<Connection>>,
-    stopped: bool,
+    stopping: CancellationToken,
 }
 
 #[derive(Default)]
@@ -45,13 +41,13 @@ struct Life {
 impl Shared {
     pub(crate) fn new(spec: ServerSpec) -> Self {
         let board = Board::new(Redactor::of(&spec), spec.limits.stderr_bytes_kept);
-        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default() }
+        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default(), stopping: CancellationToken::new() }
     }
 
     /// The live connection, if there is one now.
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
-        live.connection.as_ref().filter(|connection| connection.is_live()).cloned()
+        live.as_ref().filter(|connection| connection.is_live()).cloned()
     }
 
     /// A live connection, started if need be. A start goes on when its caller leaves: others may wait for it.
@@ -60,7 +56,13 @@ impl Shared {
             return Ok(connection);
         }
         let shared = self.clone();
-        let start = tokio::spawn(async move { shared.start().await });
+        let start = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = shared.stopping.cancelled() => Err(shared.unavailable("it was shut down")),
+                started = shared.start() => started,
+            }
+        });
         start.await.unwrap_or_else(|_| Err(self.unavailable("its start was abandoned")))
     }
 
@@ -68,9 +70,6 @@ impl Shared {
         let mut life = self.life.lock().await;
         if let Some(connection) = self.live() {
             return Ok(connection);
-        }
-        if self.is_stopped() {
-            return Err(self.unavailable("it was shut down"));
         }
         if let Some(lost) = self.take() {
             life.failed();
@@ -82,10 +81,12 @@ impl Shared {
         match open(&self.spec, &self.board, era).await {
             Ok(opened) => {
                 life.era = Some(opened.era).filter(|era| *era != Era::Auto);
-                self.started(Arc::new(opened.connection)).await
+                Ok(self.started(Arc::new(opened.connection)))
             }
             Err(error) => {
                 life.failed();
+                // What was remembered may be what fails now.
+                life.era = None;
                 let mut facts = self.board.facts();
                 facts.state = Some(State::Exited);
                 facts.pid = None;
@@ -95,23 +96,14 @@ impl Shared {
         }
     }
 
-    async fn started(&self, connection: Arc<Connection>) -> Result<Arc<Connection>, UpstreamError> {
-        let stopped = {
-            let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
-            if !live.stopped {
-                live.connection = Some(connection.clone());
-            }
-            live.stopped
-        };
-        if stopped {
-            connection.close(self.spec.shutdown_grace).await;
-            return Err(self.unavailable("it was shut down"));
-        }
+    fn started(&self, connection: Arc<Connection>) -> Arc<Connection> {
         let mut facts = self.board.facts();
         facts.state = Some(State::Ready);
         facts.starts = facts.starts.saturating_add(1);
         facts.last_error = None;
-        Ok(connection)
+        drop(facts);
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+        connection
     }
 
     /// Waits out the time after a failure, or refuses when there were too many.
@@ -144,26 +136,27 @@ impl Shared {
         }
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.live.read().unwrap_or_else(PoisonError::into_inner).stopped
+    fn take(&self) -> Option<Arc<Connection>> {
+        self.live.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn take(&self) -> Option<Arc<Connection>> {
-        self.live.write().unwrap_or_else(PoisonError::into_inner).connection.take()
+    /// Gives up a connection whose session the server does not know any more; the next call opens another one.
+    pub(crate) fn forget(&self, connection: &Arc<Connection>) {
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        if live.as_ref().is_some_and(|now| Arc::ptr_eq(now, connection)) {
+            *live = None;
+        }
     }
 
     /// Ends the server for good.
     pub(crate) async fn shutdown(&self) {
-        let connection = {
-            let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
-            live.stopped = true;
-            live.connection.take()
-        };
-        if let Some(connection) = connection {
+        // Ends a start under way, which then lets go of this.
+        self.stopping.cancel();
+        drop(self.life.lock().await);
+        if let Some(connection) = self.take() {
             connection.close(self.spec.shutdown_grace).await;
         }
-        // A start under way sees the mark, closes what it opened, and only then lets go of this.
-        drop(self.life.lock().await);
+        self.board.children_gone().await;
         let mut facts = self.board.facts();
         facts.state = Some(State::Stopped);
         facts.pid = None;

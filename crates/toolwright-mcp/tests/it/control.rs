@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, eventually, script, spec, start, text, upstream};
+use crate::calls::{Happened, call, eventually, start};
+use crate::server::{script, spec, text, upstream};
 use toolwright_mcp::upstream::Upstream;
 
 /// C36 (the wire's part)

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, eventually, json, start};
+use crate::calls::{Happened, call, eventually, json, start};
 use crate::web::{Plan, Reply, Web, result};
 use toolwright_mcp::upstream::{ServerSpec, Transport, Upstream};
 
@@ -37,6 +37,29 @@ async fn a_forgotten_session_is_renewed_once_and_the_call_sent_once_more() {
     assert_eq!(writes.len(), 2);
     assert_ne!(writes[0].headers["mcp-session-id"], writes[1].headers["mcp-session-id"]);
     server.shutdown().await;
+    // A session that is not needed any more is given back.
+    assert!(eventually(Duration::from_secs(1), || web.seen("").iter().any(|seen| seen.verb == "DELETE")).await);
+}
+
+/// B081
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_session_is_understood_in_words_too() {
+    let words = r#"{"jsonrpc":"2.0","id":<id>,"error":{"code":-32001,"message":"Session not found"}}"#;
+    let replies = [
+        Reply::Json(words.to_owned()),
+        Reply::Json(result(r#"{"content":[]}"#)),
+        Reply::Status(400, "text/plain", "Bad Request: No valid session ID provided".to_owned()),
+    ];
+    let web = Web::start(answering(move |_, n| replies[n - 1].clone())).await;
+    let listing = Upstream::new(spec(&web)).tools().await.unwrap();
+    for sessions in [1, 2] {
+        let failed = call(&listing, "w_write", "{}").await.unwrap_err();
+        assert_eq!((failed.code.as_str(), failed.happened), ("session_lost", Happened::Nothing), "{failed:?}");
+        assert_eq!(web.seen("initialize").len(), sessions);
+        if sessions == 1 {
+            call(&listing, "w_write", "{}").await.unwrap();
+        }
+    }
 }
 
 /// C30
@@ -185,12 +208,13 @@ async fn the_sessionless_generation_is_spoken_with_its_headers() {
     let web = Web::start(Plan { discover: true, ..Plan::default() }).await;
     let server = Upstream::new(spec(&web));
     let listing = server.tools().await.unwrap();
-    call(&listing, "w_read", "{}").await.unwrap();
+    call(&listing, "w_read", r#"{"region":"eu"}"#).await.unwrap();
     assert_eq!(server.status().protocol_version.as_deref(), Some("2026-07-28"));
     let seen = &web.seen("tools/call")[0];
     assert_eq!(seen.headers["mcp-protocol-version"], "2026-07-28");
     assert_eq!(seen.headers["mcp-method"], "tools/call");
     assert_eq!(seen.headers["mcp-name"], "read");
+    assert_eq!(seen.headers["mcp-param-region"], "eu");
     assert!(web.seen("initialize").is_empty());
 }
 

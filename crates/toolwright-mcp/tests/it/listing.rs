@@ -1,6 +1,7 @@
 //! Tool lists: pages, limits, repeated cursors, and tools that spoil nothing but themselves.
 
-use crate::server::{json, named, spec, upstream};
+use crate::calls::{json, named};
+use crate::server::{spec, upstream};
 use toolwright_mcp::upstream::Upstream;
 
 fn tools(prefix: &str, count: usize) -> String {

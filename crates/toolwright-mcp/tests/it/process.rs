@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, eventually, lives, program, script, script_with, spec, start, text, upstream};
+use crate::calls::{Happened, call, eventually, lives, start};
+use crate::server::{program, script, script_with, spec, text, upstream};
 use toolwright_mcp::upstream::{ServerSpec, State, Transport, Upstream};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,6 +35,10 @@ async fn a_missing_program_is_named_with_the_path_that_was_searched() {
     assert_eq!(error.code, "upstream_start_failed");
     assert!(error.message.contains("`no-such-program-here`") && error.message.contains("`files`"), "{}", error.message);
     assert!(error.help.unwrap().contains("/bin"));
+    let mut guarded = ServerSpec::stdio("files", "no-such-program-here", [""; 0]);
+    guarded.guard = Some(vec![program(), "--guard".to_owned()]);
+    let error = Upstream::new(guarded).tools().await.unwrap_err();
+    assert!(error.message.contains("`no-such-program-here`"), "{}", error.message);
     let mut spec = crate::server::spec("{}");
     if let Transport::Stdio { cwd, .. } = &mut spec.transport {
         *cwd = Some("/no/such/place".into());
@@ -86,6 +91,23 @@ async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
     assert_eq!(starts, 3);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_ends_a_start_under_way() {
+    let mark = format!("slow-{}", std::process::id());
+    let server = upstream(&format!(r#"{{"startDelayMs":30000,"noise":["{mark}"]}}"#));
+    let starting = tokio::spawn({
+        let server = server.clone();
+        async move { server.tools().await }
+    });
+    assert!(eventually(Duration::from_secs(5), || with_command(&mark).len() == 1).await);
+    let started = Instant::now();
+    server.shutdown().await;
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(with_command(&mark), Vec::<u32>::new());
+    assert_eq!(starting.await.unwrap().unwrap_err().code, "upstream_unavailable");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_takes_too_long_names_the_limit() {
     let mut spec = spec(r#"{"startDelayMs":30000}"#);
@@ -132,14 +154,53 @@ async fn shutdown_leaves_nothing_of_a_stubborn_tree() {
         let pid: u32 = text(&listing, "s_z").await.parse().unwrap();
         assert!(lives(pid) && lives(server.status().pid.unwrap()));
         assert_eq!(with_command(&mark).len(), 3);
+        let leader = server.status().pid.unwrap();
         let started = Instant::now();
         server.shutdown().await;
         assert!(started.elapsed() < Duration::from_secs(4));
+        // Reaped: not even a zombie is left of our own child.
+        assert!(!lives(leader));
         assert!(eventually(Duration::from_secs(1), || with_command(&mark).is_empty()).await);
         assert_eq!(server.status().state, State::Stopped);
         let failed = call(&listing, "s_z", "{}").await.unwrap_err();
         assert_eq!((failed.code.as_str(), failed.happened), ("upstream_unavailable", Happened::Nothing));
     }
+}
+
+/// What left the group, as a browser does that a server has started, belongs to the tree all the same.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_finds_what_left_the_group() {
+    let mark = format!("detached-{}", std::process::id());
+    let line = format!(r#"setsid sleep 1000.{} & exec "$0" "$1""#, std::process::id());
+    let script = script(&[("z", r#"{"act":"pid"}"#)]).replacen('{', &format!(r#"{{"noise":["{mark}"],"#), 1);
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", &line, &program(), &script]);
+    spec.shutdown_grace = Duration::from_millis(300);
+    let server = Upstream::new(spec);
+    server.tools().await.unwrap();
+    let sleeper = format!("1000.{}", std::process::id());
+    assert!(eventually(Duration::from_secs(2), || with_command(&sleeper).len() == 1).await, "{:?}", with_command(&sleeper));
+    server.shutdown().await;
+    assert_eq!(with_command(&sleeper), Vec::<u32>::new());
+    assert_eq!(with_command(&mark), Vec::<u32>::new());
+}
+
+/// C28: restarts
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_crashes_leave_one_process() {
+    let mark = format!("crashing-{}", std::process::id());
+    let acts = [("exit", r#"{"act":"exit","status":1,"words":""}"#), ("pid", r#"{"act":"pid"}"#)];
+    let server = upstream(&script_with(&format!(r#""noise":["{mark}"]"#), &acts));
+    let listing = server.tools().await.unwrap();
+    for _ in 0..20 {
+        call(&listing, "s_exit", "{}").await.unwrap_err();
+        text(&listing, "s_pid").await;
+    }
+    assert_eq!(server.status().restarts, 20);
+    assert_eq!(with_command(&mark).len(), 1);
+    server.shutdown().await;
+    assert_eq!(with_command(&mark).len(), 0);
 }
 
 /// C28: the last handle goes

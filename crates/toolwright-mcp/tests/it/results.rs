@@ -1,6 +1,7 @@
 //! What becomes of results and errors, whatever the server put into them.
 
-use crate::server::{Done, Failed, Happened, call, json, script, spec, upstream};
+use crate::calls::{Done, Failed, Happened, call, json};
+use crate::server::{script, spec, upstream};
 use toolwright_mcp::upstream::Upstream;
 
 async fn answered(result: &str) -> Result<Done, Failed> {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Happened, call, json, script, script_with, spec, text, upstream};
+use crate::calls::{Happened, call, json};
+use crate::server::{script, script_with, spec, text, upstream};
 use toolwright::Value;
 use toolwright_mcp::upstream::Upstream;
 
@@ -145,7 +146,7 @@ async fn a_flood_on_stderr_blocks_nothing_and_only_its_tail_is_kept() {
     let started = Instant::now();
     assert_eq!(text(&listing, "s_chatty").await, "done");
     assert!(started.elapsed() < Duration::from_secs(5));
-    crate::server::eventually(Duration::from_secs(5), || server.status().stderr_tail.ends_with("the tail")).await;
+    crate::calls::eventually(Duration::from_secs(5), || server.status().stderr_tail.ends_with("the tail")).await;
     let tail = server.status().stderr_tail;
     assert!(tail.ends_with("the tail"), "{}", tail.len());
     assert!(tail.len() <= 64 * 1024, "{}", tail.len());
@@ -160,10 +161,13 @@ async fn both_generations_and_old_versions_are_spoken() {
         (r#""onlyVersion":"2024-11-05""#, "2024-11-05"),
         (r#""onlyVersion":"2025-03-26""#, "2025-03-26"),
         (r#""diesOfDiscover":true"#, "2025-11-25"),
+        (r#""forgetsIds":true"#, "2025-11-25"),
     ];
     for (more, version) in table {
         let server = upstream(&script_with(more, &ok));
+        let started = Instant::now();
         let listing = server.tools().await.unwrap_or_else(|error| panic!("{more}: {error}"));
+        assert!(started.elapsed() < Duration::from_secs(5), "{more}");
         text(&listing, "s_ok").await;
         assert_eq!(server.status().protocol_version.as_deref(), Some(version), "{more}");
         server.shutdown().await;

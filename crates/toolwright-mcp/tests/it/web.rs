@@ -36,6 +36,8 @@ pub(crate) enum Reply {
     Hang,
 }
 
+type Answer = Box<dyn Fn(&str, usize) -> Reply + Send + Sync>;
+
 /// What the endpoint does.
 pub(crate) struct Plan {
     /// Versions of the sessionless generation it knows.
@@ -47,7 +49,7 @@ pub(crate) struct Plan {
     /// Forgets each session at once.
     pub(crate) forgetful: bool,
     /// The answer to the n-th call, by tool name.
-    pub(crate) call: Box<dyn Fn(&str, usize) -> Reply + Send + Sync>,
+    pub(crate) call: Answer,
 }
 
 impl Default for Plan {
@@ -167,7 +169,7 @@ impl Web {
         }
         match seen.method.as_str() {
             "tools/list" => Reply::Json(result(
-                r#"{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"write","inputSchema":{"type":"object"},"vendor":{"x":1.50}}]}"#,
+                r#"{"tools":[{"name":"read","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"write","inputSchema":{"type":"object"},"vendor":{"x":1.50}}]}"#,
             )),
             "tools/call" => {
                 state.calls += 1;

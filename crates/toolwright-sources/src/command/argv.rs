@@ -292,3 +292,52 @@ fn cut(value: &str, secrets: &Secrets) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::command::Environment;
+    use crate::command::plan::{Declared, plan};
+
+    fn planned(argv: &[&str], end_of_options: bool) -> Option<Plan> {
+        let argv: Vec<ArgTemplate> = argv.iter().map(|text| ArgTemplate::parse(text).unwrap()).collect();
+        let env = Environment::default();
+        let declared = Declared { argv: &argv, stdin: None, input_schema: None, end_of_options, env: &env };
+        plan(&declared).ok().map(|(plan, _)| plan)
+    }
+
+    fn element() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec!["{a}", "{b?}", "{c*?}", "{a}{b?}", "{b?}-{a}", "--o={a}", "-o", "x{b?}", "--", "-n{a}", "./{a}", "w"])
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        "[-=a\\x00 ]{0,3}"
+    }
+
+    proptest! {
+        /// Before a `--`, an element begins with a dash only if its template does.
+        #[test]
+        fn no_value_becomes_an_option(
+            elements in prop::collection::vec(element(), 0..6),
+            a in text(),
+            b in prop::option::of(text()),
+            c in prop::collection::vec(text(), 0..3),
+            end_of_options: bool,
+        ) {
+            let argv: Vec<&str> = std::iter::once("program").chain(elements.iter().copied()).collect();
+            let Some(plan) = planned(&argv, end_of_options) else { return Ok(()) };
+            let uses = |name: &str| elements.iter().any(|element| element.contains(name));
+            let given = [("a", "{a", Some(Value::from(a))), ("b", "{b", b.map(Value::from)), ("c", "{c", Some(Value::array(c)))];
+            let given = given.into_iter().filter(|(_, mark, _)| uses(mark)).filter_map(|(name, _, value)| Some((name, value?)));
+            let Ok(rendered) = render(&plan, &Value::object(given), &Secrets::default()) else { return Ok(()) };
+            let options = elements.iter().filter(|element| element.starts_with('-') && **element != "--").count();
+            let before = rendered.args.iter().take_while(|arg| *arg != "--");
+            prop_assert!(before.filter(|arg| arg.starts_with('-')).count() <= options, "{:?} from {:?}", rendered.args, argv);
+            prop_assert!(rendered.args.iter().all(|arg| !arg.contains('\0')));
+            let most = elements.len() + 3 * elements.iter().filter(|element| element.contains('*')).count() + 1;
+            prop_assert!(rendered.args.len() <= most);
+        }
+    }
+}

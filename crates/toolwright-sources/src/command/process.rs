@@ -42,6 +42,7 @@ pub(crate) struct Launch {
     /// The file to run.
     pub(crate) program: PathBuf,
     /// What the program sees as its own name.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix lets a program be told another name than its file's"))]
     pub(crate) name: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use toolwright::json;
 use toolwright_sources::command::guard;
@@ -26,6 +27,8 @@ async fn what_runs_ends_when_the_host_is_killed() {
         .spawn()
         .unwrap();
     let running = pids(&file, 2).await;
+    // The script may have written its numbers before the host has told the guard about it.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     host.kill().unwrap();
     host.wait().unwrap();
     all_gone(&running).await;

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use super::effect::{EffectRecord, StepRecord};
-use super::{CompositeBody, GateOf, Program};
-use crate::call;
+use super::{CompositeBody, GateOf, Program, Step};
+use crate::call::{self, Passage};
 use crate::diagnostics::Event;
-use crate::error::{CallError, Fault, StepError, Unresolved};
-use crate::frame::{Call, Mode, PathNode, StepName};
+use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
+use crate::frame::{Call, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
-use crate::schema::Prepared;
+use crate::reference::template::Plan;
+use crate::tool::answer::More;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
 
 /// A program on loan from its composite.
 struct Lease<'a> {
     body: &'a CompositeBody,
-    program: Option<Box<Program>>,
+    program: Option<Program>,
 }
 
 impl Drop for Lease<'_> {
@@ -31,8 +32,7 @@ impl Drop for Lease<'_> {
 
 /// Runs the steps in order; each sees the results of those before it.
 pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
-    let view = call.run.view.clone();
-    let gate = match (&body.gate, &view) {
+    let gate = match (&body.gate, &call.run().view) {
         (GateOf::Composer(bound), _) if bound.gate().is_some() => Gate::Composer(bound),
         (GateOf::Catalog(links), Some(view)) => Gate::Catalog { view, links },
         _ => return Err(no_gate().into()),
@@ -43,7 +43,7 @@ pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Resul
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
-        Some(program) => Running::new(call, program, &gate).steps(&input).await,
+        Some(program) => Running::new(&call, program, &gate).steps(&input).await,
         None => Ok(Answer::empty()),
     }
 }
@@ -55,51 +55,78 @@ pub(crate) fn no_gate() -> Fault {
 
 /// One run of one composite.
 struct Running<'a> {
-    call: Call,
-    node: Arc<PathNode>,
+    scope: Arc<Scope>,
     program: &'a Program,
     gate: &'a Gate<'a>,
     outputs: Vec<Option<Value>>,
-    scratch: Vec<Value>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
+    /// What the newest step's tool said beside its output; the last one's belongs to the composite's answer.
+    last: Option<Box<More>>,
+    passage: Passage,
 }
 
 impl<'a> Running<'a> {
-    fn new(call: Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
-        let node =
-            Arc::new(PathNode { parent: Some((call.node.clone(), call.step)), names: program.names.clone(), depth: call.node.depth + 1 });
+    fn new(call: &Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
+        let node = PathNode { parent: Some((call.node().clone(), call.step)), names: program.names.clone(), depth: call.node().depth + 1 };
+        let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node) });
         let outputs = Vec::with_capacity(program.steps.len());
-        Self { call, node, program, gate, outputs, scratch: Vec::new(), effects: Vec::new(), notes: Vec::new() }
+        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
 
     async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
         self.warn_about_literals();
         let program = self.program;
-        let mut content_type = None;
-        for (index, name) in program.names.steps.iter().enumerate() {
-            match self.step(index, name, input).await {
-                Ok(answer) => content_type = self.keep(index, name, answer),
-                Err(error) => return Err(self.stopped(index, name, error)),
+        for (index, (step, name)) in program.steps.iter().zip(&program.names.steps).enumerate() {
+            if let Err(error) = self.step(index, step, name, input).await {
+                return Err(self.stopped(index, name, error));
+            }
+            let output = self.passage.answer.output.take();
+            self.outputs.push(output);
+            for position in &step.forget {
+                if let Some(output) = self.outputs.get_mut(*position) {
+                    *output = None;
+                }
             }
         }
-        let mut answer = Answer::default();
-        answer.output = match &program.output {
+        let output = match &program.output {
             None => self.outputs.pop().flatten(),
-            Some(plan) => {
-                let values = Values { input: Some(input), outputs: &self.outputs };
-                Some(plan.render(&values, &mut self.scratch).map_err(|missing| CallError::from(unresolved(&missing)))?)
-            }
+            Some(plan) => match self.mapped_output(plan, input) {
+                Ok(output) => Some(output),
+                Err(source) => return Err(self.without_output(source)),
+            },
         };
-        let more = answer.more();
-        more.content_type = content_type.filter(|_| program.output.is_none());
-        more.effects = Some(self.effects);
-        more.notes = self.notes;
-        Ok(answer)
+        Ok(self.answer(output))
     }
 
-    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged.
-    async fn step(&mut self, index: usize, name: &StepName, input: &Value) -> Result<(Answer, Kept), CallError> {
+    fn answer(self, output: Option<Value>) -> Answer {
+        let mut answer = Answer { output, more: self.last };
+        if !self.effects.is_empty() || !self.notes.is_empty() || answer.more.is_some() {
+            let more = answer.more();
+            more.effects = Some(self.effects);
+            more.notes = self.notes;
+        }
+        answer
+    }
+
+    /// The output that a mapping makes is nobody's answer: what the last step said beside its own does not belong to it.
+    fn mapped_output(&mut self, plan: &Plan, input: &Value) -> Result<Value, CallError> {
+        self.last = None;
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        let output = plan.render(values).map_err(|missing| unresolved(&missing))?;
+        call::within_limits(&output, "output", &self.scope.run, EffectState::NoEffect)?;
+        Ok(output)
+    }
+
+    #[cold]
+    fn without_output(self, source: CallError) -> CallError {
+        let completed = self.program.names.steps.iter().map(|step| step.name.clone()).collect();
+        Fault::Output(OutputError { completed, effects: self.effects, source }).into()
+    }
+
+    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Leaves the answer in
+    /// the passage.
+    async fn step(&mut self, index: usize, step: &Step, name: &StepName, input: &Value) -> Result<(), CallError> {
         let (tool, verdict) = self.gate.resolve(index, &name.tool);
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
@@ -107,64 +134,59 @@ impl<'a> Running<'a> {
         if tool.is_composite() {
             self.no_cycle(&name.tool)?;
         }
-        let step = u32::try_from(index).unwrap_or(u32::MAX);
-        let arguments = {
-            let plan = self.program.steps.get(index).map(|step| &step.arguments);
-            let values = Values { input: Some(input), outputs: &self.outputs };
-            match plan.map(|plan| plan.render(&values, &mut self.scratch)) {
-                Some(Ok(arguments)) => arguments,
-                Some(Err(missing)) => return Err(unresolved(&missing).into()),
-                None => Value::Null,
-            }
-        };
-        let call = self.call.child(&self.node, step);
-        let prepared = call::prepare(&call, &tool, arguments)?;
-        if !matches!(call.run.mode, Mode::Real)
-            && let Some(dry) = not_executed(&call, index, name, &tool, &prepared)
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
+            return Err(unresolved(&missing).into());
+        }
+        let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
+        call::prepare(&call, &tool, &mut self.passage)?;
+        if !matches!(self.scope.run.mode, Mode::Real)
+            && let Some(dry) = not_executed(&call, index, name, &tool, &self.passage.arguments)
         {
             let (output, effect) = dry?;
-            return Ok((Answer::new(output), Kept::WouldRun(effect)));
+            self.effects.push(effect);
+            self.passage.answer = Answer::new(output);
+            return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
-        let kept = match (tool.is_composite(), side_effects) {
-            (true, _) => Kept::Composite,
-            (false, true) => Kept::Effect,
-            (false, false) => Kept::Nothing,
-        };
-        if call.run.observer.is_none() {
-            return call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await.map(|answer| (answer, kept));
+        if self.scope.run.observer.is_none() {
+            call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await?;
+        } else {
+            self.started(&call, index, name, side_effects);
+            let path = call.path();
+            let outcome = call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await;
+            self.finished(path, index, outcome.as_ref().err());
+            outcome?;
         }
-        self.started(&call, index, name, side_effects);
-        let path = call.node.path(step);
-        let outcome = call::perform(&self.call.run, call, &tool, prepared, Some(self.gate)).await;
-        self.finished(path, index, outcome.as_ref().err());
-        outcome.map(|answer| (answer, kept))
-    }
-
-    /// Keeps a step's output and effects; drops outputs that nothing needs any more. Gives the content type.
-    fn keep(&mut self, index: usize, name: &StepName, (mut answer, kept): (Answer, Kept)) -> Option<Text> {
-        let more = answer.more.take().map(|more| *more).unwrap_or_default();
-        match (more.effects, kept) {
-            (_, Kept::WouldRun(effect)) => self.effects.push(effect),
-            (Some(inner), Kept::Composite) => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
-            (Some(reported), _) => self.effects.extend(reported),
-            (None, Kept::Effect) => self.effects.push(EffectRecord::Ran(record(index, name))),
-            (None, _) => {}
-        }
-        self.notes.extend(more.notes);
-        self.outputs.push(answer.output);
-        for position in self.program.steps.get(index).iter().flat_map(|step| step.forget.iter()) {
-            if let Some(output) = self.outputs.get_mut(*position) {
-                *output = None;
+        match self.passage.answer.more.take() {
+            Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
+            None => {
+                self.last = None;
+                if side_effects && !tool.is_composite() {
+                    self.effects.push(EffectRecord::Ran(record(index, name)));
+                }
             }
         }
-        more.content_type
+        Ok(())
+    }
+
+    /// Keeps what a step's tool said beside its output.
+    fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
+        match more.effects.take() {
+            Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
+            Some(reported) => self.effects.extend(reported),
+            None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
+            None => {}
+        }
+        self.notes.append(&mut more.notes);
+        self.last = Some(more);
     }
 
     #[cold]
     fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
-        if let Fault::Step(inner) = source.fault() {
-            self.effects.extend(inner.effects.iter().map(|effect| effect.clone().under(&name.name)));
+        self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
+        if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
+            self.effects.push(EffectRecord::Ran(record(index, name)));
         }
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),
@@ -180,25 +202,22 @@ impl<'a> Running<'a> {
     }
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
-    fn no_cycle(&self, tool: &Text) -> Result<(), Fault> {
-        if !self.node.lineage().any(|ancestor| ancestor == tool) {
+    fn no_cycle(&self, tool: &Text) -> Result<(), CallError> {
+        if !self.scope.node.lineage().any(|ancestor| ancestor == tool) {
             return Ok(());
         }
-        let mut path: Vec<&str> = self.node.lineage().map(Text::as_str).collect();
+        let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
         path.reverse();
         path.push(tool);
-        Err(Fault::Refused {
-            code: arcstr::literal!("step_cycle"),
-            message: format!("the composite reaches itself: {}", path.join(" > ")),
-            help: Some("take the step out that leads back".into()),
-            details: None,
-        })
+        let message = format!("the composite reaches itself: {}", path.join(" > "));
+        let help = Some("take the step out that leads back".into());
+        Err(Fault::Refused { code: arcstr::literal!("step_cycle"), message, help, details: None }.into())
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
-        if let Some(observer) = &call.run.observer {
+        if let Some(observer) = &self.scope.run.observer {
             observer.observe(&Event::StepStarted {
-                path: call.node.path(call.step),
+                path: call.path(),
                 index,
                 count: self.program.steps.len(),
                 step: name.name.clone(),
@@ -209,26 +228,18 @@ impl<'a> Running<'a> {
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
-        if let Some(observer) = &self.call.run.observer {
+        if let Some(observer) = &self.scope.run.observer {
             observer.observe(&Event::StepFinished { path, index, ok: error.is_none(), code: error.map(|error| error.code().into()) });
         }
     }
 
     fn warn_about_literals(&self) {
-        let Some(observer) = &self.call.run.observer else { return };
+        let Some(observer) = &self.scope.run.observer else { return };
         for literal in &self.program.literals {
-            let path = self.call.node.path(self.call.step);
+            let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
             observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
         }
     }
-}
-
-/// What a step leaves in the list of effects when its tool reports none itself.
-enum Kept {
-    Nothing,
-    Effect,
-    Composite,
-    WouldRun(EffectRecord),
 }
 
 fn record(index: usize, name: &StepName) -> StepRecord {
@@ -250,14 +261,14 @@ pub(crate) fn not_executed(
     index: usize,
     name: &StepName,
     tool: &ToolDef,
-    prepared: &Prepared,
+    arguments: &Value,
 ) -> Option<Result<(Value, EffectRecord), CallError>> {
     let nested = tool.is_composite();
     let side_effects = tool.has_side_effects() != Some(false);
-    let (outputs, key) = match &call.run.mode {
+    let (outputs, key) = match &call.run().mode {
         Mode::Real => return None,
         Mode::Dry(outputs) if nested || side_effects => (outputs, name.name.to_string()),
-        Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node.step_key(call.step)),
+        Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node().step_key(call.step)),
         Mode::Dry(_) | Mode::Rehearse(_) => return None,
     };
     let Some(output) = outputs.take(&key) else {
@@ -268,7 +279,10 @@ pub(crate) fn not_executed(
             name.tool,
             Value::from(key.as_str())
         );
-        let help = Some(format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"));
+        let help = Some(match outputs.nearest(&key) {
+            Some(given) => format!("an output is given for `{given}`; is that `{key}`?"),
+            None => format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"),
+        });
         return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
     };
     if let Some(schema) = &tool.0.output
@@ -279,7 +293,7 @@ pub(crate) fn not_executed(
         let message = format!("the output given for step `{key}` does not fit the output schema of `{}`: {}", name.tool, listed.join("; "));
         return Some(Err(Fault::Refused { code: arcstr::literal!("invalid_output"), message, help: None, details: None }.into()));
     }
-    let effect = EffectRecord::WouldRun { step: record(index, name), nested, arguments: prepared.arguments.clone() };
+    let effect = EffectRecord::WouldRun { step: record(index, name), nested, arguments: arguments.clone() };
     Some(Ok((output.clone(), effect)))
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU32;
 use super::Dialect;
 use super::error::ReferenceError;
 use super::parse::{Parsed, Reference, Root, Segment, parse_page, parse_strict};
+use crate::value::shape::Tag;
 use crate::value::{Object, Shape, Text, Value};
 
 /// A compiled mapping.
@@ -19,9 +20,20 @@ pub(crate) enum Plan {
     Object {
         shape: Shape,
         members: Box<[Plan]>,
-        may_omit: bool,
+        kind: ObjectKind,
     },
     Array(Box<[Plan]>),
+}
+
+/// How the members of an object come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    /// Every member is a literal or a reference to something that stands somewhere: nothing has to be made but the object.
+    Flat,
+    /// Some members are objects or arrays of their own.
+    Nested,
+    /// Some members may be left out.
+    MayOmit,
 }
 
 /// A compiled reference.
@@ -57,6 +69,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Hop {
     pub(crate) key: Option<Text>,
+    pub(crate) tag: Tag,
     pub(crate) index: Option<u32>,
     /// Page dialect: `length` of an array.
     pub(crate) length: bool,
@@ -101,8 +114,8 @@ impl Plan {
         match self {
             Self::Literal(value) => Self::Literal(value.deep_clone()),
             Self::Reference(reference) => Self::Reference(reference.deep_clone()),
-            Self::Object { shape, members, may_omit } => {
-                Self::Object { shape: shape.deep_clone(), members: members.iter().map(Self::deep_clone).collect(), may_omit: *may_omit }
+            Self::Object { shape, members, kind } => {
+                Self::Object { shape: shape.deep_clone(), members: members.iter().map(Self::deep_clone).collect(), kind: *kind }
             }
             Self::Array(items) => Self::Array(items.iter().map(Self::deep_clone).collect()),
         }
@@ -117,6 +130,14 @@ impl Plan {
         }
     }
 
+    fn stands_somewhere(&self) -> bool {
+        match self {
+            Self::Literal(_) => true,
+            Self::Reference(reference) => !reference.path.last().is_some_and(|hop| hop.length),
+            Self::Object { .. } | Self::Array(_) => false,
+        }
+    }
+
     fn may_omit(&self) -> bool {
         matches!(self, Self::Reference(RefPlan { optional: true, .. }))
     }
@@ -128,6 +149,7 @@ impl RefPlan {
             key: hop.key.as_ref().map(|key| Text::from(key.as_str())),
             index: hop.index,
             length: hop.length,
+            tag: hop.tag,
             hint: AtomicU32::new(0),
         });
         Self { source: self.source, path: path.collect(), optional: self.optional, written: self.written.clone() }
@@ -146,8 +168,14 @@ impl Compiler<'_> {
         if let Some(literals) = all_literal(&members) {
             return Plan::Literal(Object::from_shape(object.shape().clone(), literals.into_iter()).into());
         }
-        let may_omit = members.iter().any(Plan::may_omit);
-        Plan::Object { shape: object.shape().clone(), members: members.into(), may_omit }
+        let kind = if members.iter().any(Plan::may_omit) {
+            ObjectKind::MayOmit
+        } else if members.iter().all(Plan::stands_somewhere) {
+            ObjectKind::Flat
+        } else {
+            ObjectKind::Nested
+        };
+        Plan::Object { shape: object.shape().clone(), members: members.into(), kind }
     }
 
     fn value(&mut self, value: &Value) -> Plan {
@@ -212,6 +240,7 @@ impl Compiler<'_> {
         let page = self.scope.dialect.is_page();
         let path = reference.path.iter().map(|Segment { key, index, .. }| Hop {
             key: key.clone(),
+            tag: Tag::of(key.as_deref().unwrap_or_default()),
             index: *index,
             length: page && key.as_deref() == Some("length"),
             hint: AtomicU32::new(0),
@@ -281,10 +310,8 @@ impl Compiler<'_> {
     /// Arrays are literals in the page dialect; a reference inside one is probably a mistake.
     fn look_inside(&mut self, value: &Value) {
         match value {
-            Value::String(text) => {
-                if matches!(parse_strict(text), Ok(Parsed::Reference(_))) || mentions_reference(text) {
-                    self.findings.suspicious.push((self.pointer.clone(), text.clone()));
-                }
+            Value::String(text) if matches!(parse_strict(text), Ok(Parsed::Reference(_))) || mentions_reference(text) => {
+                self.findings.suspicious.push((self.pointer.clone(), text.clone()));
             }
             Value::Array(_) => {
                 for (index, item) in value.as_array().unwrap_or_default().iter().enumerate() {

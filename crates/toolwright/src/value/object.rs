@@ -46,6 +46,16 @@ impl Object {
         Object(Some(list))
     }
 
+    /// As [`Object::from_shape`], from values that others keep: they are looked at first, and shared where they stand.
+    pub(crate) fn from_shape_of(shape: Shape, values: &[&Value]) -> Object {
+        if shape.is_empty() || shape.len() != values.len() {
+            return Object::from_shape(shape, values.iter().map(|value| (*value).clone()));
+        }
+        let mut size = Size { weight: shape.weight().saturating_add(1), depth: 1 };
+        values.iter().for_each(|value| size.add(value));
+        Object(Some(ThinArc::from_header_and_iter(Head { shape, size }, values.iter().map(|value| (*value).clone()))))
+    }
+
     /// An object from its members; of members with the same key the last value wins and the first position stays.
     pub fn from_pairs<K: Into<Text>, V: Into<Value>>(pairs: impl IntoIterator<Item = (K, V)>) -> Object {
         let (keys, values): (Vec<Key>, Vec<Value>) = pairs.into_iter().map(|(key, value)| (Key::new(key.into()), value.into())).unzip();

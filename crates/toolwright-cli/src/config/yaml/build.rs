@@ -47,11 +47,7 @@ impl<'f> Text<'f> {
         if !json.starts_with(['{', '[']) || !file.contains("\\u") {
             bytes.extend(file.char_indices().map(|(at, _)| at));
             bytes.push(file.len());
-            return Self {
-                file,
-                rewritten: None,
-                bytes,
-            };
+            return Self { file, rewritten: None, bytes };
         }
         let mut rewritten = String::with_capacity(file.len());
         let mut at = 0;
@@ -70,11 +66,7 @@ impl<'f> Text<'f> {
             }
         }
         bytes.push(file.len());
-        Self {
-            file,
-            rewritten: Some(rewritten),
-            bytes,
-        }
+        Self { file, rewritten: Some(rewritten), bytes }
     }
 
     fn parsed(&self) -> &str {
@@ -82,10 +74,7 @@ impl<'f> Text<'f> {
     }
 
     fn byte(&self, character: usize) -> usize {
-        self.bytes
-            .get(character)
-            .copied()
-            .unwrap_or(self.file.len())
+        self.bytes.get(character).copied().unwrap_or(self.file.len())
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
@@ -111,24 +100,13 @@ fn surrogate_pair(after: &str) -> Option<char> {
     let hex = |text: &str| u32::from_str_radix(text, 16).ok();
     let high = hex(after.strip_prefix('u')?.get(..4)?)?.checked_sub(0xd800)?;
     let low = hex(after.get(5..)?.strip_prefix("\\u")?.get(..4)?)?.checked_sub(0xdc00)?;
-    (high < 0x400 && low < 0x400)
-        .then(|| char::from_u32(0x10000 + (high << 10) + low))
-        .flatten()
+    (high < 0x400 && low < 0x400).then(|| char::from_u32(0x10000 + (high << 10) + low)).flatten()
 }
 
 /// A list or mapping whose end has not come yet.
 enum Open {
-    List {
-        start: usize,
-        anchor: usize,
-        items: Vec<Node>,
-    },
-    Map {
-        start: usize,
-        anchor: usize,
-        entries: Vec<Entry>,
-        key: Option<(String, Span)>,
-    },
+    List { start: usize, anchor: usize, items: Vec<Node> },
+    Map { start: usize, anchor: usize, entries: Vec<Entry>, key: Option<(String, Span)> },
 }
 
 struct Builder<'t> {
@@ -143,15 +121,7 @@ struct Builder<'t> {
 
 impl<'t> Builder<'t> {
     fn new(text: &'t Text<'t>) -> Self {
-        Self {
-            text,
-            open: Vec::new(),
-            anchors: HashMap::new(),
-            nodes: 0,
-            documents: 0,
-            root: None,
-            problems: Vec::new(),
-        }
+        Self { text, open: Vec::new(), anchors: HashMap::new(), nodes: 0, documents: 0, root: None, problems: Vec::new() }
     }
 
     /// Takes one event; false when reading on makes no sense.
@@ -159,26 +129,18 @@ impl<'t> Builder<'t> {
         match event {
             Event::DocumentStart(_) => return self.document(span),
             Event::Scalar(text, style, anchor, tag) => {
+                let span = if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) { span } else { self.trimmed(span) };
                 let scalar = self.scalar(text.into_owned(), style, tag.as_deref(), &span);
                 let kind = Kind::Scalar(scalar);
                 return self.complete(Node { span, kind }, anchor);
             }
             Event::SequenceStart(anchor, tag) => {
                 self.tag(tag.as_deref(), "seq", &span);
-                return self.push(Open::List {
-                    start: span.start,
-                    anchor,
-                    items: Vec::new(),
-                }, span);
+                return self.push(Open::List { start: span.start, anchor, items: Vec::new() }, span);
             }
             Event::MappingStart(anchor, tag) => {
                 self.tag(tag.as_deref(), "map", &span);
-                return self.push(Open::Map {
-                    start: span.start,
-                    anchor,
-                    entries: Vec::new(),
-                    key: None,
-                }, span);
+                return self.push(Open::Map { start: span.start, anchor, entries: Vec::new(), key: None }, span);
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(span.end),
             Event::Alias(anchor) => return self.alias(anchor, span),
@@ -187,16 +149,17 @@ impl<'t> Builder<'t> {
         true
     }
 
+    /// The parser counts blanks behind a closing quote to the text.
+    fn trimmed(&self, span: Span) -> Span {
+        let written = self.text.file.get(span.clone()).unwrap_or_default();
+        span.start..span.start + written.trim_end().len()
+    }
+
     fn document(&mut self, span: Span) -> bool {
         self.documents += 1;
         if self.documents > 1 {
-            self.problem(
-                code::SYNTAX,
-                "a second document begins here",
-                span,
-                "only the first is read",
-            )
-            .help = Some("one file holds one document; remove the `---`".to_owned());
+            self.problem(code::SYNTAX, "a second document begins here", span, "only the first is read").help =
+                Some("one file holds one document; remove the `---`".to_owned());
         }
         self.documents == 1
     }
@@ -213,17 +176,8 @@ impl<'t> Builder<'t> {
 
     fn close(&mut self, end: usize) -> bool {
         let (node, anchor) = match self.open.pop() {
-            Some(Open::List {
-                start,
-                anchor,
-                items,
-            }) => (node(Kind::List(items), start, end, self.text.file), anchor),
-            Some(Open::Map {
-                start,
-                anchor,
-                entries,
-                ..
-            }) => (node(Kind::Map(entries), start, end, self.text.file), anchor),
+            Some(Open::List { start, anchor, items }) => (node(Kind::List(items), start, end, self.text.file), anchor),
+            Some(Open::Map { start, anchor, entries, .. }) => (node(Kind::Map(entries), start, end, self.text.file), anchor),
             None => return false,
         };
         self.complete(node, anchor)
@@ -245,11 +199,7 @@ impl<'t> Builder<'t> {
             None => {
                 let message = "this alias stands inside what it names";
                 self.problem(code::SYNTAX, message, span.clone(), "");
-                let kind = Kind::Scalar(Scalar {
-                    text: String::new(),
-                    style: Style::Plain,
-                    meaning: Meaning::Null,
-                });
+                let kind = Kind::Scalar(Scalar { text: String::new(), style: Style::Plain, meaning: Meaning::Null });
                 self.complete(Node { span, kind }, 0)
             }
         }
@@ -271,11 +221,7 @@ impl<'t> Builder<'t> {
             Some(Open::List { items, .. }) => items.push(node),
             Some(Open::Map { entries, key, .. }) => match key.take() {
                 Some((key, key_span)) => {
-                    let entry = Entry {
-                        key,
-                        key_span,
-                        value: node,
-                    };
+                    let entry = Entry { key, key_span, value: node };
                     match entries.iter().find(|other| other.key == entry.key) {
                         Some(first) => self.problems.push(duplicate(first, &entry)),
                         None => entries.push(entry),
@@ -298,13 +244,7 @@ impl<'t> Builder<'t> {
         true
     }
 
-    fn scalar(
-        &mut self,
-        text: String,
-        style: ScalarStyle,
-        tag: Option<&Tag>,
-        span: &Span,
-    ) -> Scalar {
+    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Scalar {
         let style = match style {
             ScalarStyle::Plain => Style::Plain,
             ScalarStyle::SingleQuoted => Style::Single,
@@ -323,17 +263,12 @@ impl<'t> Builder<'t> {
                 Ok(meaning) => meaning,
                 Err(_) if is_key => Meaning::Text,
                 Err(ambiguous) => {
-                    self.problem(code::BAD_VALUE, ambiguous.message, span.clone(), "")
-                        .help = Some(ambiguous.help);
+                    self.problem(code::BAD_VALUE, ambiguous.message, span.clone(), "").help = Some(ambiguous.help);
                     Meaning::Text
                 }
             }
         };
-        Scalar {
-            text,
-            style,
-            meaning,
-        }
+        Scalar { text, style, meaning }
     }
 
     fn tag(&mut self, tag: Option<&Tag>, fits: &str, span: &Span) {
@@ -358,43 +293,19 @@ impl<'t> Builder<'t> {
             true => format!("!!{}", tag.suffix),
             false => tag.to_string(),
         };
-        self.problem(
-            code::SYNTAX,
-            format!("the tag `{name}` means nothing here"),
-            span.clone(),
-            "",
-        )
-        .help = Some("remove it; to write text that begins with `!`, quote it".to_owned());
+        self.problem(code::SYNTAX, format!("the tag `{name}` means nothing here"), span.clone(), "").help =
+            Some("remove it; to write text that begins with `!`, quote it".to_owned());
     }
 
     fn syntax(&mut self, info: &str, at: usize) {
-        let end = self
-            .text
-            .file
-            .get(at..)
-            .and_then(|rest| rest.chars().next())
-            .map_or(at, |c| at + c.len_utf8());
+        let end = self.text.file.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |c| at + c.len_utf8());
         let help = syntax_help(info, self.text.file, at);
-        self.problem(code::SYNTAX, info, at..end, "reading stopped here")
-            .help = help;
+        self.problem(code::SYNTAX, info, at..end, "reading stopped here").help = help;
     }
 
-    fn problem(
-        &mut self,
-        code: &'static str,
-        message: impl Into<String>,
-        span: Span,
-        label: &str,
-    ) -> &mut Problem {
+    fn problem(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> &mut Problem {
         let at = self.problems.len();
-        self.problems.push(Problem {
-            code,
-            message: message.into(),
-            help: None,
-            span,
-            label: label.to_owned(),
-            related: None,
-        });
+        self.problems.push(Problem { code, message: message.into(), help: None, span, label: label.to_owned(), related: None });
         let last = self.problems.get_mut(at);
         last.expect("it was pushed just above")
     }
@@ -404,18 +315,11 @@ impl<'t> Builder<'t> {
 fn syntax_help(info: &str, file: &str, at: usize) -> Option<String> {
     let next = file.get(at..).and_then(|rest| rest.chars().next());
     match next {
-        Some('%' | '@' | '`') => Some(format!(
-            "text that begins with `{}` has to be quoted",
-            next.unwrap_or_default()
-        )),
+        Some('%' | '@' | '`') => Some(format!("text that begins with `{}` has to be quoted", next.unwrap_or_default())),
         Some('\t') => Some("YAML is indented with spaces".to_owned()),
         _ if info.contains("tabs") => Some("YAML is indented with spaces".to_owned()),
-        _ if info.contains("mapping values are not allowed") => {
-            Some("text that contains `: ` has to be quoted".to_owned())
-        }
-        _ if info.contains("Unicode character escape") => {
-            Some("half of a surrogate pair stands for no character".to_owned())
-        }
+        _ if info.contains("mapping values are not allowed") => Some("text that contains `: ` has to be quoted".to_owned()),
+        _ if info.contains("Unicode character escape") => Some("half of a surrogate pair stands for no character".to_owned()),
         _ => None,
     }
 }

@@ -20,11 +20,7 @@ pub(super) fn part(file: &str, span: &Span, scalar: &Scalar, part: &Span) -> Opt
     let start = span.start + start;
     let end = (span.start + end).max(start);
     // An empty part (something is missing at the end) still wants a place for the caret.
-    let end = if part.is_empty() {
-        (end + 1).min(file.len()).max(start)
-    } else {
-        end
-    };
+    let end = if part.is_empty() { (end + 1).min(file.len()).max(start) } else { end };
     (file.is_char_boundary(start) && file.is_char_boundary(end)).then_some(start..end)
 }
 

@@ -20,10 +20,7 @@ pub(super) fn plain(text: &str) -> Result<Meaning, Ambiguous> {
         _ => {}
     }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if matches!(
-        unsigned,
-        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
-    ) {
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return Err(Ambiguous {
             message: format!("`{text}` is no JSON number"),
             help: format!("write a finite number, or `\"{text}\"` for the text"),
@@ -127,10 +124,9 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_number_and_is_none_is_text() {
-        for text in [
-            "1.2.3", "-", "+", ".", "e5", "1e", "1e+", "0xZZ", "-0x1F", "1_000", "12h", "yes", "no",
-            "on", "off", "--", "1.2e3.4", "٣",
-        ] {
+        for text in
+            ["1.2.3", "-", "+", ".", "e5", "1e", "1e+", "0xZZ", "-0x1F", "1_000", "12h", "yes", "no", "on", "off", "--", "1.2e3.4", "٣"]
+        {
             assert_eq!(plain(text), Ok(Meaning::Text), "{text}");
         }
     }

@@ -32,20 +32,14 @@ fn a_tree_with_places() {
 #[test]
 fn numbers_keep_every_digit_and_quotes_mean_text() {
     let root = clean("[12345678901234567890123.10, '1', true, 'true', ~, '', no, 1e400]");
-    assert_eq!(
-        root.to_value().to_json_string(),
-        r#"[12345678901234567890123.10,"1",true,"true",null,"","no",1e400]"#
-    );
+    assert_eq!(root.to_value().to_json_string(), r#"[12345678901234567890123.10,"1",true,"true",null,"","no",1e400]"#);
 }
 
 #[test]
 fn json_reads_the_same_with_its_own_escapes_and_tabs() {
     let text = "{\"s\":\"\\ud83d\\ude00 \\/ \\u00e9\",\n\t\"a\":1,\t\"b\":[1,\n\t2], \"bad\": \"$x\"}";
     let root = clean(text);
-    assert_eq!(
-        root.to_value().to_json_string(),
-        r#"{"s":"😀 / é","a":1,"b":[1,2],"bad":"$x"}"#
-    );
+    assert_eq!(root.to_value().to_json_string(), r#"{"s":"😀 / é","a":1,"b":[1,2],"bad":"$x"}"#);
     let bad = root.pointer("/bad");
     assert_eq!(&text[bad.span.clone()], "\"$x\"");
     let smiley = root.pointer("/s");
@@ -67,6 +61,8 @@ fn a_part_of_a_text_finds_its_place_however_it_is_written() {
     assert_eq!(part_of("k: '$it''s..q'\n", "..q"), "..q");
     assert_eq!(part_of("k: '$it''s..q'\n", "'s"), "''s");
     assert_eq!(part_of("k: \"a\\tb\\u00e9..q\"\n", "é."), "\\u00e9.");
+    assert_eq!(part_of("{k: \"a ${B} c\" }\n", "${B}"), "${B}");
+    assert_eq!(part_of("{k: 'a ${B} c'   , l: 1}\n", "${B}"), "${B}");
     assert_eq!(part_of("k: |\n  one\n  two..q\n", "two"), "two");
     // Folded text has no way back: the whole scalar is shown.
     assert_eq!(part_of("k: >\n  one\n  two\n", "two"), "one\n  two\n");

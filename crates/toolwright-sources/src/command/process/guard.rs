@@ -2,7 +2,8 @@
 //!
 //! The kernel could do this only through a call between fork and exec, which is `unsafe` in Rust, and it would end the program
 //! but not what the program has started. A guard needs neither: it holds the reading end of a pipe whose only writer is our
-//! process. As long as we live we tell it which process groups run; when the pipe closes, it kills those that are left.
+//! process. As long as we live we tell it which process groups run; when the pipe closes, it kills those that are left. What is
+//! left open is the moment between the start of a program and the telling, some microseconds.
 //!
 //! The host decides: [`install`] names a command that does nothing but call [`serve`] on its stdin, usually the host's own
 //! binary with a hidden argument. Without it, everything works the same as long as our process ends in an orderly way.

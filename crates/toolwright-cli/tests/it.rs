@@ -1,0 +1,22 @@
+//! The real binary over real files: what it prints, how it ends, and what it left alone.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
+
+#[path = "it/world.rs"]
+mod world;
+
+#[path = "it/arguments.rs"]
+mod arguments;
+#[path = "it/ends.rs"]
+mod ends;
+#[path = "it/environment.rs"]
+mod environment;
+#[path = "it/mistakes.rs"]
+mod mistakes;
+#[path = "it/pictures.rs"]
+mod pictures;
+#[path = "it/secrets.rs"]
+mod secrets;
+#[path = "it/servers.rs"]
+mod servers;
+#[path = "it/trust.rs"]
+mod trust;

@@ -1,0 +1,205 @@
+//! Everything that is wrong with a file, at once, with its places.
+
+use crate::world::{World, golden};
+
+#[test]
+fn every_mistake_of_a_file_at_once_in_three_forms() {
+    let world = World::new("mistakes");
+    world.copy("broken.yaml", "broken.yaml");
+    for (form, name) in [("human", "broken.txt"), ("plain", "broken-plain.txt"), ("json", "broken.json")] {
+        let done = world.run(&format!("check broken.yaml --offline --format {form}"));
+        assert_eq!((done.code, done.err.as_str()), (20, ""));
+        assert!(!done.out.contains("canary-in-the-file"), "{}", done.out);
+        golden(name, &done.out);
+    }
+}
+
+#[test]
+fn a_json_file_works_the_same_way() {
+    let world = World::new("json");
+    world.write(
+        "toolwright.json",
+        "{\"sources\": {\"s\": {\"tools\": {\n\t\"echo_it\": {\"argv\": [\"printf\", \"%s\", \"{text}\"], \"effect\": \"read\",\n\t\t\"description\": \"\\ud83d\\ude00\"}}}},\n \"composites\": {\"c\": {\"steps\": [{\"name\": \"a\", \"tool\": \"echo_it\", \"inputMapping\": {\"text\": \"\\u0024input..t\"}}]}}}\n",
+    );
+    let check = world.run("check --format plain");
+    assert_eq!(check.code, 20);
+    assert_eq!(
+        check.out,
+        "toolwright.json:4:104: invalid_reference: `$input..t` is not a reference: expected a name after `.` (did you mean `$input.t`? for the text itself write `$$…`)\n"
+    );
+    assert_eq!(world.run("run echo_it text=hi").out, "hi\n");
+}
+
+#[test]
+fn a_mistake_stops_only_what_needs_it() {
+    let world = World::with("mistake_elsewhere", "notes.yaml");
+    let text = world.read("toolwright.yaml").replace("argv: [wc, -w]", "argv: [wc, \"{words\"]");
+    world.write("toolwright.yaml", &text);
+    assert_eq!(world.run("run read_note name=a.txt").out, "one two three\n");
+    let broken = world.run("run count text=x");
+    assert_eq!(broken.code, 20);
+    assert!(broken.err.contains("config_bad_template"), "{}", broken.err);
+    let above = world.run("run copy_note from=a.txt to=b.txt --allow write_note");
+    assert_eq!(above.code, 20);
+    assert!(above.err.contains("config_bad_template"), "{}", above.err);
+    assert!(!world.has("b.txt"));
+    let list = world.run("list").out;
+    assert!(list.contains("count") && list.contains("broken"), "{list}");
+}
+
+#[test]
+fn a_mistake_in_the_file_as_a_whole_stops_everything() {
+    for (name, text, code) in [
+        ("whole_syntax", "sources: [\n", "config_syntax"),
+        ("whole_member", "sources: {}\npolicies: {}\n", "config_unknown_member"),
+        ("whole_policy", "policy: {sideEffectingTool: [x]}\n", "config_unknown_member"),
+    ] {
+        let world = World::new(name);
+        world.write("toolwright.yaml", text);
+        let done = world.run("run anything");
+        assert_eq!(done.code, 20, "{}", done.err);
+        assert!(done.err.contains(code), "{}", done.err);
+        assert_eq!(done.out, "");
+    }
+}
+
+#[test]
+fn ids_are_never_taken_twice() {
+    let world = World::new("twice");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  a: {tools: {x: {argv: [echo, a], effect: read}}}\n  b: {tools: {x: {argv: [echo, b], effect: read}, y: {argv: [echo, y], effect: read}}}\ncomposites:\n  x: {steps: [{name: s, tool: y}]}\n",
+    );
+    let done = world.run("check --format plain");
+    assert_eq!(done.code, 20);
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", done.out);
+    assert!(lines[0].starts_with("toolwright.yaml:3:15: config_duplicate_id: two tools have the id `x`"));
+    assert!(lines[1].starts_with("toolwright.yaml:5:3: config_duplicate_id"), "{}", lines[1]);
+    assert_eq!(world.run("run x").out, "");
+}
+
+#[test]
+fn files_are_found_here_and_above_and_their_absence_is_told() {
+    let world = World::with("found", "notes.yaml");
+    std::fs::create_dir_all(world.dir.join("x/y")).unwrap();
+    let below = world.command(&["check", "--format", "plain"]).current_dir(world.dir.join("x/y")).output();
+    let text = String::from_utf8(below.unwrap().stdout).unwrap();
+    assert!(text.starts_with("../../toolwright.yaml:"), "{text}");
+    let nothing = world.run("check --file nothing.yaml");
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.err.contains("there is no file `nothing.yaml`"), "{}", nothing.err);
+    let empty = World::new("empty");
+    let here = empty.command(&["list"]).current_dir("/").output().unwrap();
+    assert_eq!(here.status.code(), Some(2));
+}
+
+/// Files that were damaged in any way never make the command break down.
+#[test]
+fn damaged_files_are_told_and_never_break_the_command() {
+    let world = World::new("damaged");
+    let whole = std::fs::read(crate::world::fixtures().join("notes.yaml")).unwrap();
+    let mut state: u64 = 0x5eed;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    for round in 0..150 {
+        let mut bytes = whole.clone();
+        for _ in 0..=next(4) {
+            let at = next(bytes.len());
+            match next(4) {
+                0 => bytes[at] = u8::try_from(next(256)).unwrap(),
+                1 => bytes.truncate(at.max(1)),
+                2 => {
+                    bytes.remove(at);
+                }
+                _ => bytes.insert(at, b"[]{}:,\"'|>&*!%@`#-\n\t $"[next(22)]),
+            }
+        }
+        std::fs::write(world.dir.join("toolwright.yaml"), &bytes).unwrap();
+        let done = world.run("check --offline");
+        assert!([0, 2, 11, 20].contains(&done.code), "round {round}: {done:?}");
+        assert!(!done.err.contains("panicked"), "round {round}: {done:?}");
+    }
+}
+
+/// C48 of the field failures: one message for each bad reference, and nothing runs.
+#[test]
+fn every_malformed_reference_is_told_before_anything_runs() {
+    let world = World::new("malformed");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a: {argv: [sh, -c, "echo ran > ran.txt"], effect: read}
+      b: {argv: [echo, "{p?}", "{q?}", "{r?}", "{s?}", "{t?}"], effect: read}
+composites:
+  c:
+    mode: compose
+    steps:
+      - {name: s1, tool: a, inputMapping: {}}
+      - name: s2
+        tool: b
+        inputMapping: {p: "$steps[0", q: "$input..q", r: "$prev.", s: "$steps[one].x", t: "$prev.items[]"}
+"#,
+    );
+    let done = world.run("run c --format plain --input {\"q\":1}");
+    assert_eq!((done.code, done.out.as_str()), (20, ""));
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert_eq!(lines.len(), 5, "{}", done.err);
+    for text in ["$steps[0", "$input..q", "$prev.", "$steps[one].x", "$prev.items[]"] {
+        let line = lines.iter().find(|line| line.contains(&format!("`{text}`")));
+        assert!(line.unwrap().starts_with("toolwright.yaml:13:"), "{text}: {}", done.err);
+    }
+    assert!(!world.has("ran.txt"));
+}
+
+/// A file, and what it names, is shown; it must not move the cursor of whoever looks.
+#[test]
+fn a_file_cannot_command_the_terminal() {
+    let world = World::new("terminal");
+    world.write(
+        "toolwright.yaml",
+        "sourcs: \"\u{1b}[2J\"\ncomposites:\n  c: {description: \"\\e[31mred\", steps: [{name: a, tool: \"\\e[31mred\"}]}\npolicy: {sideEffectingTools: [\"\\e[31mx\"]}\n",
+    );
+    let text = world.read("toolwright.yaml");
+    for line in ["check", "list", "run c", "describe c", "trust toolwright.yaml"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+    world.write("toolwright.yaml", text.split_once('\n').unwrap().1);
+    for line in ["check", "list", "run c", "describe c", "graph c", "trust toolwright.yaml", "trust toolwright.yaml --yes"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+}
+
+#[test]
+fn a_bad_schema_is_shown_where_it_is_written() {
+    let world = World::new("bad_schema");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a:
+        argv: [echo, "{x}"]
+        input: {type: object, required: [x], properties: {x: {type: strin}}}
+      b:
+        argv: [echo]
+        output: {type: 7}
+  t: {command: x}
+mcpServers:
+  s: {command: x}
+composites:
+  c:
+    input: {type: object, required: yes}
+    steps: [{name: s, tool: b}]
+"#,
+    );
+    let done = world.run("check --offline --format plain");
+    let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
+}

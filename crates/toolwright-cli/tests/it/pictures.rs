@@ -1,0 +1,137 @@
+//! What people see, as golden files.
+
+use crate::world::{World, golden};
+
+/// Every line fits a terminal of 80 columns.
+#[track_caller]
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+    }
+}
+
+#[test]
+fn every_command_has_a_picture() {
+    let world = World::with("pictures", "notes.yaml");
+    let pictures = [
+        ("list.txt", "list"),
+        ("list-allowed.txt", "list --all --allow write_note --allow copy_note"),
+        ("list-plain.txt", "list --format plain"),
+        ("list-json.json", "list --format json"),
+        ("describe-tool.txt", "describe write_note"),
+        ("describe-example.txt", "describe read_note"),
+        ("describe-composite.txt", "describe copy_note --allow write_note"),
+        ("describe-refused.txt", "describe copy_note"),
+        ("describe-json.json", "describe copy_note --allow write_note --format json"),
+        ("graph-text.txt", "graph copy_note"),
+        ("graph-mermaid.txt", "graph copy_note --as mermaid"),
+        ("graph-dot.txt", "graph copy_note --as dot"),
+        ("graph-nested.txt", "graph outer --allow write_note"),
+        ("explain.txt", "explain"),
+        ("explain-code.txt", "explain step_not_chainable"),
+        ("explain-own-code.txt", "explain config_unresolved_variable"),
+        ("schema-input.json", "schema copy_note --input"),
+        ("schema-output.json", "schema count --output"),
+    ];
+    for (name, line) in pictures {
+        let done = world.run(line);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{line}");
+        if name.ends_with(".txt") && !name.starts_with("graph") && name != "list-plain.txt" {
+            fits(&done.out);
+        }
+        golden(name, &world.neutral(&done.out));
+    }
+}
+
+#[test]
+fn the_command_line_is_a_picture_too() {
+    let world = World::new("help");
+    let mut text = String::new();
+    let commands = ["", "check", "list", "describe", "run", "dry-run", "rehearse", "graph", "explain", "schema", "completions", "trust"];
+    for command in commands {
+        let done = world.run(&format!("{command} --help"));
+        assert_eq!(done.code, 0, "{command}: {}", done.err);
+        text.push_str(&format!("$ toolwright {command} --help\n{}\n", done.out));
+    }
+    golden("help.txt", &text);
+}
+
+#[test]
+fn completions_are_for_the_shell() {
+    let world = World::new("completions");
+    for (shell, word) in [("bash", "complete"), ("zsh", "#compdef toolwright"), ("fish", "complete -c")] {
+        let done = world.run(&format!("completions {shell}"));
+        assert_eq!(done.code, 0);
+        assert!(done.out.contains(word), "{shell}");
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_ask() {
+    let world = World::with("colour", "notes.yaml");
+    assert!(!world.run("list").out.contains('\u{1b}'));
+    assert!(world.run("list --color always").out.contains('\u{1b}'));
+    assert!(!world.run("list --color always --format plain").out.contains('\u{1b}'));
+}
+
+#[test]
+fn the_schema_for_editors_takes_the_fixtures_and_refuses_the_broken_one() {
+    let world = World::new("schema");
+    let done = world.run("schema");
+    let schema: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    golden("schema.json", &done.out);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let notes = as_json("notes.yaml");
+    let wrong: Vec<String> = validator.iter_errors(&notes).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let broken = serde_json::json!({"sources": {"x": {"tools": {"y": {"argvv": ["ls"]}}}}});
+    assert!(!validator.is_valid(&broken));
+}
+
+/// The binary's own reader is not at hand here; the fixture is plain enough for this.
+fn as_json(fixture: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(crate::world::fixtures().join(fixture)).unwrap();
+    let events = saphyr_json(&text);
+    serde_json::from_str(&events).unwrap()
+}
+
+/// YAML as JSON text, by way of the parser's events.
+fn saphyr_json(text: &str) -> String {
+    use saphyr_parser::{Event, Parser, ScalarStyle};
+    let mut out = String::new();
+    // For each open collection: whether it is a mapping, and how many nodes it has so far.
+    let mut open: Vec<(bool, usize)> = Vec::new();
+    let before = |open: &mut Vec<(bool, usize)>, out: &mut String| {
+        if let Some((map, count)) = open.last_mut() {
+            match (*map, *count % 2) {
+                _ if *count == 0 => {}
+                (true, 1) => out.push(':'),
+                _ => out.push(','),
+            }
+            *count += 1;
+        }
+    };
+    for event in Parser::new_from_str(text).map_while(Result::ok) {
+        match event.0 {
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                let map = matches!(event.0, Event::MappingStart(..));
+                before(&mut open, &mut out);
+                out.push(if map { '{' } else { '[' });
+                open.push((map, 0));
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                let (map, _) = open.pop().unwrap();
+                out.push(if map { '}' } else { ']' });
+            }
+            Event::Scalar(text, style, ..) => {
+                let key = open.last().is_some_and(|(map, count)| *map && count % 2 == 0);
+                before(&mut open, &mut out);
+                let bare = style == ScalarStyle::Plain && !key;
+                let value = serde_json::from_str::<serde_json::Value>(&text).ok().filter(|_| bare);
+                out.push_str(&value.unwrap_or_else(|| text.as_ref().into()).to_string());
+            }
+            _ => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,102 @@
+//! MCP servers as sources: started only when needed, and no one of them takes down the rest.
+
+use crate::world::World;
+
+const TWO: &str = r#"
+sources:
+  small:
+    command: sh
+    args: [server.sh]
+    trust: hints
+  dead:
+    command: no-such-program-anywhere
+tools:
+  small_store: {effect: write, name: store, description: Stores, pin: {text: fixed}}
+  small_leak: {hidden: true}
+composites:
+  good: {steps: [{name: a, tool: small_show}]}
+  writes: {steps: [{name: a, tool: store}]}
+  needs_dead: {steps: [{name: a, tool: dead_thing}]}
+"#;
+
+fn world(name: &str) -> World {
+    let world = World::new(name);
+    world.write("toolwright.yaml", TWO);
+    world.copy("server.sh", "server.sh");
+    world
+}
+
+#[test]
+fn a_dead_server_takes_down_only_its_own() {
+    let world = world("dead");
+    let good = world.run("run good");
+    assert_eq!((good.code, good.out.as_str()), (0, "hello\n"), "{}", good.err);
+    let bad = world.run("run needs_dead");
+    assert_eq!((bad.code, bad.out.as_str()), (10, ""));
+    assert!(bad.err.contains("source_unavailable"), "{}", bad.err);
+    assert!(bad.err.contains("no-such-program-anywhere"), "{}", bad.err);
+    assert_eq!(world.run("run dead_thing").code, 10);
+    let list = world.run("list");
+    assert_eq!(list.code, 0);
+    for word in ["small_show", "not there", "needs_dead", "unavailable"] {
+        assert!(list.out.contains(word), "{word}: {}", list.out);
+    }
+    let check = world.run("check --format plain");
+    assert_eq!(check.code, 20);
+    assert!(check.out.contains("toolwright.yaml:7:3: source_unavailable"), "{}", check.out);
+}
+
+#[test]
+fn hints_count_where_the_file_trusts_them_and_the_hosts_word_wins() {
+    let world = world("hints");
+    let list: serde_json::Value = serde_json::from_str(&world.run("list --all --format json").out).unwrap();
+    let tool = |id: &str| {
+        let tools = list["tools"].as_array().unwrap();
+        tools.iter().find(|tool| tool["id"] == id).unwrap().clone()
+    };
+    assert_eq!(tool("small_show")["effect"]["impact"], "none");
+    assert_eq!(tool("small_show")["effectFrom"], "hint");
+    assert_eq!(tool("store")["effect"]["impact"], "once");
+    assert_eq!(tool("store")["effectFrom"], "declared");
+    assert_eq!(tool("small_leak")["hidden"], true);
+    assert!(!world.run("list").out.contains("small_leak"));
+    let fixed = world.run("describe store");
+    assert!(!fixed.out.contains("text"), "{}", fixed.out);
+    assert_eq!(world.run("run writes").code, 11);
+    assert!(!world.has("stored.txt"));
+    assert_eq!(world.run("run writes --allow store").code, 0);
+    assert!(world.has("stored.txt"));
+}
+
+#[test]
+fn only_what_is_needed_is_started() {
+    let world = World::new("lazy");
+    world.copy("server.sh", "server.sh");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  one: {command: sh, args: [server.sh], env: {RECORD: one.txt}}\n  two: {command: sh, args: [server.sh], env: {RECORD: two.txt}}\n  cmd: {tools: {hi: {argv: [echo, hi], effect: read}}}\n",
+    );
+    assert_eq!(world.run("run hi").out, "hi\n");
+    assert!(!world.has("one.txt") && !world.has("two.txt"));
+    assert_eq!(world.run("run one_show").out, "hello\n");
+    assert!(world.has("one.txt") && !world.has("two.txt"));
+    assert_eq!(world.run("check --offline").code, 0);
+    assert!(!world.has("two.txt"));
+}
+
+#[test]
+fn a_clients_own_file_loads() {
+    let world = World::new("client");
+    world.copy("server.sh", "server.sh");
+    world.write(
+        "client.json",
+        r#"{"globalShortcut": "", "mcpServers": {
+            "my server": {"command": "sh", "args": ["server.sh"], "autoApprove": ["show"]},
+            "off": {"command": "no-such-program", "disabled": true}}}"#,
+    );
+    let done = world.run("run my_server_show --file client.json");
+    assert_eq!((done.code, done.out.as_str()), (0, "hello\n"), "{}", done.err);
+    assert_eq!(world.run("check client.json").code, 0);
+    let off = world.run("run off_show --file client.json");
+    assert!(off.err.contains("disabled"), "{}", off.err);
+}

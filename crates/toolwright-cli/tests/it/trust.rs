@@ -1,0 +1,117 @@
+//! A project file cannot grant: the user has to look and say yes, and a change asks again.
+
+use crate::world::{World, golden};
+
+const COPY: &str = "run copy_note from=a.txt to=b.txt";
+
+#[test]
+fn refused_then_trusted_then_changed() {
+    let world = World::with("trust", "notes.yaml");
+    let refused = world.run(COPY);
+    assert_eq!((refused.code, refused.out.as_str()), (11, ""));
+    assert!(refused.err.contains("step_not_chainable"), "{}", refused.err);
+    assert!(refused.err.contains("`toolwright trust toolwright.yaml`"), "{}", refused.err);
+    assert!(!world.has("b.txt"), "a refused run must not touch anything");
+
+    let nobody = world.run("trust toolwright.yaml");
+    assert_eq!(nobody.code, 12);
+    assert!(nobody.err.contains("write_note") && nobody.err.contains("write: Writes a note"), "{}", nobody.err);
+    golden("trust.txt", &nobody.err);
+    assert_eq!(world.run(COPY).code, 11);
+
+    let yes = world.run("trust toolwright.yaml --yes");
+    assert_eq!(yes.code, 0, "{}", yes.err);
+    assert_eq!(world.run(COPY).code, 0);
+    assert_eq!(world.read("b.txt"), "one two three");
+
+    // Layout and comments are not what was accepted.
+    let text = world.read("toolwright.yaml");
+    let list = "  sideEffectingTools: [write_note, copy_note, slow_write]";
+    let other = "  # the same\n  'sideEffectingTools':\n  - write_note\n  - \"copy_note\"\n  - slow_write";
+    world.write("toolwright.yaml", &text.replace(list, other));
+    assert_eq!(world.run(COPY).code, 0);
+
+    std::fs::remove_file(world.dir.join("b.txt")).unwrap();
+    let more = "  sideEffectingTools: [write_note, copy_note, slow_write, touch]";
+    world.write("toolwright.yaml", &text.replace(list, more));
+    let changed = world.run(COPY);
+    assert_eq!(changed.code, 11);
+    assert!(!world.has("b.txt"));
+    let check = world.run("check --format plain").out;
+    assert!(check.contains("has changed since you accepted it"), "{check}");
+    let shown = world.run("trust toolwright.yaml").err;
+    assert!(shown.contains("new") && shown.contains("touch"), "{shown}");
+
+    assert_eq!(world.run("trust toolwright.yaml --yes").code, 0);
+    assert_eq!(world.run(COPY).code, 0);
+    assert_eq!(world.run("trust toolwright.yaml --revoke").code, 0);
+    assert_eq!(world.run(COPY).code, 11);
+}
+
+#[test]
+fn another_file_of_the_same_words_is_another_file() {
+    let world = World::with("trust_copy", "notes.yaml");
+    world.run("trust toolwright.yaml --yes");
+    world.copy("notes.yaml", "copy.yaml");
+    assert_eq!(world.run(COPY).code, 0);
+    let other = world.run(&format!("{COPY} --file copy.yaml"));
+    assert_eq!(other.code, 11);
+    assert!(other.err.contains("`toolwright trust copy.yaml`"), "{}", other.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_remembered_is_for_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::with("trust_mode", "notes.yaml");
+    world.set("TOOLWRIGHT_DATA_DIR", world.dir.join("data").to_str().unwrap());
+    world.run("trust toolwright.yaml --yes");
+    let records: Vec<_> = std::fs::read_dir(world.dir.join("data/trust")).unwrap().collect();
+    assert_eq!(records.len(), 1);
+    let record = records.into_iter().next().unwrap().unwrap();
+    assert_eq!(record.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    // A record that was damaged grants nothing.
+    std::fs::write(record.path(), "{}").unwrap();
+    assert_eq!(world.run(COPY).code, 11);
+}
+
+#[test]
+fn the_user_and_the_command_line_grant_directly() {
+    let mut world = World::with("grants", "notes.yaml");
+    assert_eq!(world.run(&format!("{COPY} --allow write_note")).code, 0);
+    assert_eq!(world.run(COPY).code, 11);
+    assert_eq!(world.run(&format!("{COPY} --allow count")).code, 11);
+    world.write("home/.config/toolwright/config.yaml", "policy: {sideEffectingTools: [write_note]}\n");
+    assert_eq!(world.run(COPY).code, 0);
+    world.set("TOOLWRIGHT_CONFIG_DIR", world.dir.join("other").to_str().unwrap());
+    assert_eq!(world.run(COPY).code, 11);
+    world.write("other/config.yaml", "policy: {sideEffectingTools: [write_note]}\n");
+    assert_eq!(world.run(COPY).code, 0);
+}
+
+#[test]
+fn the_users_own_file_needs_no_project() {
+    let world = World::new("user_only");
+    world.write("home/.config/toolwright/config.yaml", "sources: {s: {tools: {hello: {argv: [echo, hello], effect: read}}}}\n");
+    assert_eq!(world.run("run hello").out, "hello\n");
+}
+
+#[test]
+fn a_composite_with_effects_has_to_be_listed_itself() {
+    let world = World::with("listed", "notes.yaml");
+    let inner = world.run("run outer --allow write_note");
+    assert_eq!(inner.code, 11);
+    assert!(inner.err.contains("--allow copy_note"), "{}", inner.err);
+    assert!(!world.has("b.txt"));
+    assert_eq!(world.run("run outer --allow write_note --allow copy_note").code, 0);
+    assert!(world.has("b.txt"));
+}
+
+#[test]
+fn a_tool_that_says_nothing_cannot_be_listed_into_a_composite() {
+    let world = World::with("undeclared", "notes.yaml");
+    let done = world.run("run careless --allow touch");
+    assert_eq!(done.code, 11);
+    assert!(done.err.contains("side_effects_undeclared"), "{}", done.err);
+    assert!(!world.has("c.txt"));
+}
