@@ -15,6 +15,23 @@ use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, ru
 /// Codes that nothing here can produce yet, with what they wait for.
 const NOT_YET: [(&str, &str); 2] = [("step_replaced", "resuming a run from its journal"), ("in_doubt", "resuming a run from its journal")];
 
+/// Codes of sources, with the crate whose tests produce them.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("command_not_found", "toolwright-sources"),
+    ("command_not_started", "toolwright-sources"),
+    ("exit_code", "toolwright-sources"),
+    ("timeout", "toolwright-sources"),
+    ("output_too_large", "toolwright-sources"),
+    ("upstream_start_failed", "toolwright-mcp"),
+    ("upstream_unavailable", "toolwright-mcp"),
+    ("upstream_exited", "toolwright-mcp"),
+    ("upstream_disconnected", "toolwright-mcp"),
+    ("upstream_protocol_error", "toolwright-mcp"),
+    ("upstream_timeout", "toolwright-mcp"),
+    ("session_lost", "toolwright-mcp"),
+    ("upstream_unauthorized", "toolwright-mcp"),
+];
+
 /// A code, what was said with it, and the help.
 type Said = Vec<(String, String, Option<String>)>;
 
@@ -200,7 +217,8 @@ fn assert_reads_well(code: &str, text: &str) {
 
 #[test]
 fn every_code_is_produced_or_waits_for_something_named() {
-    let waiting: BTreeMap<&str, &str> = NOT_YET.into();
+    let mut waiting: BTreeMap<&str, &str> = NOT_YET.into();
+    waiting.extend(ELSEWHERE);
     for page in CODES.iter().filter(|page| !waiting.contains_key(page.code)) {
         let said = produce(page.code);
         assert!(said.iter().any(|(code, ..)| code == page.code), "`{}` was to come, but: {said:?}", page.code);
@@ -282,5 +300,15 @@ fn refusals_say_what_would_allow_it() {
         for (code, _, help) in produce(code).iter().filter(|(said, ..)| said == code) {
             assert!(help.as_ref().is_some_and(|help| !help.is_empty()), "{code} says no way out");
         }
+    }
+}
+
+#[test]
+fn codes_of_sources_are_produced_by_the_tests_of_their_crates() {
+    for (code, crate_name) in ELSEWHERE {
+        let folder = format!("{}/../{crate_name}/tests/it", env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let found = files.filter(|path| path.is_file()).any(|path| std::fs::read_to_string(path).unwrap().contains(&format!("\"{code}\"")));
+        assert!(found, "no test of `{crate_name}` expects `{code}`");
     }
 }
