@@ -224,11 +224,11 @@ proptest! {
     fn any_json_as_a_specification_is_an_answer(spec in specs(), input in specs()) {
         let (spec, input) = (Value::from_json(spec).unwrap(), Value::from_json(input).unwrap());
         let mut registry = tools();
-        if let Ok(read) = CompositeSpec::from_value(&spec) {
-            if let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read)) {
-                prop_assert!(!error.issues.is_empty());
-                within(&error.issues, &spec)?;
-            }
+        if let Ok(read) = CompositeSpec::from_value(&spec)
+            && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read))
+        {
+            prop_assert!(!error.issues.is_empty());
+            within(&error.issues, &spec)?;
         }
         let catalog = registry.seal();
         within(&catalog.lint(&spec), &spec)?;

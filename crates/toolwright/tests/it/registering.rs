@@ -81,7 +81,7 @@ fn everything_wrong_with_a_composite_comes_at_once() {
     let help = |code: &str| error.issues.iter().find(|issue| issue.code == code).and_then(|issue| issue.help.clone()).unwrap();
     assert!(help("step_missing").contains("`search`"));
     assert!(help("invalid_args").contains("`query`"));
-    assert_eq!(registry.get("taken").unwrap().is_composite(), false, "the registry is as it was");
+    assert!(!registry.get("taken").unwrap().is_composite(), "the registry is as it was");
     let warns = composite("taken", &steps(&[("a", "taken", json!({"v": "cost: $input.x"}))]));
     assert_eq!(registry.register(warns).map(|_| ()).unwrap_err().code(), "duplicate_tool");
     assert_eq!(registry.warnings(), [], "nor is there a warning about what was not taken in");
