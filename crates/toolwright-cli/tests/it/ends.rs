@@ -106,7 +106,7 @@ fn an_interrupt_cancels_the_run() {
         // The command was told and ended; whether its effect is whole, nobody knows.
         assert_eq!(end.code, 13, "{}", end.err);
         assert!(end.err.contains("in doubt"), "{}", end.err);
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(25));
         assert!(!world.has("done.txt"));
     }
 }
@@ -125,7 +125,7 @@ fn a_second_interrupt_leaves_at_once() {
     signal(&child, "INT");
     let end = done(child.wait_with_output().unwrap());
     assert_eq!(end.code, 130, "{}", end.err);
-    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(15));
 }
 
 #[cfg(unix)]
