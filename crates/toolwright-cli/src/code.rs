@@ -25,8 +25,6 @@ pub(crate) const UNRESOLVED_VARIABLE: &str = "config_unresolved_variable";
 pub(crate) const BAD_VARIABLE: &str = "config_bad_variable";
 /// A command-line template that is written wrongly.
 pub(crate) const BAD_TEMPLATE: &str = "config_bad_template";
-/// A JSON Schema that is none.
-pub(crate) const BAD_SCHEMA: &str = "config_bad_schema";
 /// A tool is named that is not there.
 pub(crate) const UNKNOWN_TOOL: &str = "config_unknown_tool";
 /// A source cannot be started or asked.
@@ -112,12 +110,6 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
          not given, `{names*}`, alone in its element, stands for a list. `{{` and `}}` are braces.",
     ),
     (
-        BAD_SCHEMA,
-        "a JSON Schema is none",
-        "`input` and `output` are JSON Schemas (draft 2020-12 unless they say otherwise). An `input` \
-         describes an object.",
-    ),
-    (
         UNKNOWN_TOOL,
         "a tool is named that is not there",
         "The sections `tools` and `policy` speak about tools by id, exactly as `toolwright list` shows them. \
@@ -145,71 +137,22 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
          asks again; a change of layout or comments does not.",
     ),
     (
-        "command_not_found",
-        "a command's program is not there",
-        "The first element of `argv` is looked up in the folders of `PATH`; with a folder in its name it is \
-         relative to the source's `cwd`, else to the configuration. Nothing was run.",
-    ),
-    (
-        "command_not_started",
-        "a command could not be started",
-        "The system refused to start the program: it is no program, it may not be run, or its folder is not \
-         there. Nothing was run.",
-    ),
-    (
-        "exit_code",
-        "a command ended with an exit code that is no success",
-        "The program's own words are in `stderr`. If the code is a success here, add it to `exitCodes`.",
-    ),
-    ("timeout", "a command took too long", "It was ended with everything it had started. `timeout` says how long it may take."),
-    ("output_too_large", "a command printed too much", "It was ended. Let it print less, or raise `maxOutput`."),
-    (
-        "upstream_start_failed",
-        "an MCP server did not start",
-        "The server could not be started, or did not finish its handshake within `startTimeout`. The message has \
-         the last lines of its error output.",
-    ),
-    (
-        "upstream_unavailable",
-        "an MCP server cannot be reached now",
-        "It failed several times in a row and is left alone for a while, or its address does not answer. Nothing \
-         was sent.",
-    ),
-    (
-        "upstream_exited",
-        "an MCP server ended while a call was running",
-        "Whether the call had an effect is not known. The next call starts the server again.",
-    ),
-    (
-        "upstream_disconnected",
-        "the connection to an MCP server ended while a call was running",
-        "Whether the call had an effect is not known. The next call connects again.",
-    ),
-    (
-        "upstream_protocol_error",
-        "an MCP server answered with something that is no answer",
-        "The server broke the protocol, or refused the call with an error of the protocol. The message quotes it.",
-    ),
-    (
-        "upstream_timeout",
-        "an MCP server was silent for too long",
-        "`idleTimeout` bounds the silence during a call, `callTimeout` the whole call. Whether the call had an \
-         effect is not known.",
-    ),
-    (
-        "session_lost",
-        "an MCP server forgot the session twice in a row",
-        "The server keeps no sessions between requests, or restarts all the time. Nothing of this call ran.",
-    ),
-    (
-        "upstream_unauthorized",
-        "an MCP server wants other credentials",
-        "Look at `headers` of the source, and at the environment variables they use.",
-    ),
-    (
         USAGE,
         "the command line cannot be used",
         "An argument is missing, unknown, or does not fit the tool's input schema. `toolwright describe TOOL` \
          shows what a tool takes; `toolwright help COMMAND` shows what a command takes.",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::PAGES;
+
+    #[test]
+    fn no_code_has_two_pages() {
+        for (at, (code, _, _)) in PAGES.iter().enumerate() {
+            assert!(toolwright::codes::page(code).is_none(), "{code} is the core's");
+            assert!(!PAGES.iter().skip(at + 1).any(|(other, _, _)| other == code), "{code} stands here twice");
+        }
+    }
+}

@@ -39,24 +39,30 @@ impl SourceText {
         &self.text
     }
 
-    /// The text as it may be quoted: the same length, with stars where a secret stands.
+    /// The text as it may be quoted: the same length, with stars where a secret stands and question
+    /// marks for characters that a terminal would obey.
     pub(crate) fn shown(&self) -> &str {
-        self.shown.get().unwrap_or(&self.text)
+        self.shown.get_or_init(|| self.veiled(&[]))
     }
 
     /// Says which bytes must not be shown; counts once, before anything is quoted.
     pub(crate) fn hide(&self, spans: &[Span]) {
-        let mut at = 0;
-        let hidden = self.text.chars().flat_map(|c| {
-            let inside = spans.iter().any(|span| span.contains(&at)) && !c.is_whitespace();
-            at += c.len_utf8();
-            // As many stars as bytes: every place stays where it is.
-            let (shown, count) = if inside { ('*', c.len_utf8()) } else { (c, 1) };
-            std::iter::repeat_n(shown, count)
-        });
-        if !spans.is_empty() {
-            let _ = self.shown.set(hidden.collect());
+        let _ = self.shown.set(self.veiled(spans));
+    }
+
+    fn veiled(&self, spans: &[Span]) -> String {
+        let mut out = String::with_capacity(self.text.len());
+        for (at, c) in self.text.char_indices() {
+            let hidden = spans.iter().any(|span| span.contains(&at)) && !c.is_whitespace();
+            let obeyed = c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+            // As many marks as bytes: every place stays where it is.
+            match (hidden, obeyed) {
+                (true, _) => out.extend(std::iter::repeat_n('*', c.len_utf8())),
+                (false, true) => out.extend(std::iter::repeat_n('?', c.len_utf8())),
+                (false, false) => out.push(c),
+            }
         }
+        out
     }
 
     /// Line and column of a byte, both from 1; columns count characters.

@@ -70,6 +70,7 @@ impl Exit {
             | "approval_rejected" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" => Self::DoesNotCheck,
             "dry_run_needs_output" => Self::Usage,
+            "journal" => Self::JournalUnavailable,
             _ => Self::ToolFailed,
         }
     }

@@ -13,11 +13,11 @@ use crate::style::{one_line, printable, wrap};
 pub(crate) fn tell(output: Output, error: &CallError, tool: &str, secrets: &Secrets) -> Exit {
     let exit = exit_of(error);
     let text = match output.format {
-        Format::Json => format!("{:#}\n", error.to_value().to_json()),
-        Format::Plain => plain(error),
-        Format::Human => human(output, error, tool),
+        Format::Json => format!("{:#}\n", secrets.mask_json(error.to_value().to_json())),
+        Format::Plain => plain(error, secrets),
+        Format::Human => human(output, error, tool, secrets),
     };
-    output.error(&secrets.mask(&text));
+    output.error(&text);
     exit
 }
 
@@ -94,10 +94,10 @@ fn exit_of(error: &CallError) -> Exit {
     Exit::of_call(error.code(), in_doubt)
 }
 
-fn plain(error: &CallError) -> String {
-    let mut line = format!("{}: {}", error.code(), one_line(&error.message()));
+fn plain(error: &CallError, secrets: &Secrets) -> String {
+    let mut line = format!("{}: {}", error.code(), one_line(&secrets.mask(&error.message())));
     if let Some(help) = error.help() {
-        line.push_str(&format!(" ({})", one_line(&help)));
+        line.push_str(&format!(" ({})", one_line(&secrets.mask(&help))));
     }
     if let Some(step) = error.step() {
         let completed: Vec<&str> = step.completed.iter().map(|name| name.as_str()).collect();
@@ -116,20 +116,20 @@ fn plain(error: &CallError) -> String {
 fn listed(names: &[&str]) -> String {
     match names {
         [] => "none".to_owned(),
-        names => names.join(", "),
+        names => one_line(&names.join(", ")),
     }
 }
 
-fn human(output: Output, error: &CallError, tool: &str) -> String {
+fn human(output: Output, error: &CallError, tool: &str, secrets: &Secrets) -> String {
     let style = output.err;
     let width = output.width();
     let mut out = format!("{}\n\n", style.red(error.code()));
-    let message = printable(&error.message());
+    let message = printable(&secrets.mask(&error.message()));
     let wrapped = wrap(&message, width, "    ");
     let body = wrapped.strip_prefix("    ").unwrap_or(&wrapped);
     out.push_str(&format!("  {} {body}\n", style.red("×")));
     if let Some(help) = error.help() {
-        let wrapped = wrap(&printable(&help), width, "        ");
+        let wrapped = wrap(&printable(&secrets.mask(&help)), width, "        ");
         out.push_str(&format!("  {} {}\n", style.cyan("help:"), wrapped.trim_start()));
     }
     out.push('\n');
@@ -180,7 +180,7 @@ fn way(error: &CallError) -> String {
     let mut way = Vec::new();
     let mut at = Some(error);
     while let Some(step) = at.and_then(CallError::step) {
-        way.push(format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool));
+        way.push(one_line(&format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool)));
         at = Some(&step.source);
     }
     way.join(" → ")

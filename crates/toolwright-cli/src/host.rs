@@ -64,6 +64,8 @@ struct Build<'c> {
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
+    /// A registry for a look at composites that are not taken in, and how many tools it has seen.
+    scratch: Option<(usize, Registry)>,
     /// Sources whose tools are not known, with what their ids begin with.
     unknown: Vec<UnknownSource>,
 }
@@ -94,6 +96,7 @@ impl Host {
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
+            scratch: None,
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
@@ -103,6 +106,7 @@ impl Host {
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;
+        build.duplicate_sources();
         build.claim_composites();
         build.duplicates();
         build.register_leaves();
@@ -150,7 +154,9 @@ impl Build<'_> {
         secrets.extend(&self.config.secrets);
         let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
         crate::diagnostic::sort(&mut findings);
-        Host { catalog: self.registry.seal(), tools: self.views, sources: self.sources, findings, secrets, needed, upstreams }
+        let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
+        let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();
+        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.
@@ -185,3 +191,6 @@ fn why(finding: &Finding) -> Why {
 fn broken(why: Why) -> State {
     State::Broken(why)
 }
+
+#[cfg(test)]
+mod tests;

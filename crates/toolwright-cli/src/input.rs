@@ -46,6 +46,39 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
     if findings.is_empty() { Ok(Value::object(members)) } else { Err(findings) }
 }
 
+/// Texts of the input that its schema marks as not to be shown: `writeOnly`, or `format: password`.
+pub(crate) fn hidden<'v>(input: &'v Value, schema: Option<&Value>) -> Vec<&'v str> {
+    let mut hidden = Vec::new();
+    let mut todo: Vec<(&Value, &Value, usize)> = schema.map(|schema| (input, schema, 0)).into_iter().collect();
+    while let Some((value, schema, depth)) = todo.pop() {
+        let password = schema.get("format").and_then(Value::as_str) == Some("password");
+        if password || schema.get("writeOnly").and_then(Value::as_bool) == Some(true) {
+            hidden.extend(texts(value));
+        } else if depth < REFERENCE_DEPTH_MAX {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (name, member) in properties.iter().flat_map(|properties| properties.iter()) {
+                todo.extend(value.get(name).map(|value| (value, member, depth + 1)));
+            }
+            let items =
+                schema.get("items").map(|items| value.as_array().unwrap_or_default().iter().map(move |value| (value, items, depth + 1)));
+            todo.extend(items.into_iter().flatten());
+        }
+    }
+    hidden
+}
+
+/// Every text in a value.
+fn texts(value: &Value) -> Vec<&str> {
+    let mut texts = Vec::new();
+    let mut todo = vec![value];
+    while let Some(value) = todo.pop() {
+        texts.extend(value.as_str());
+        todo.extend(value.as_array().unwrap_or_default());
+        todo.extend(value.as_object().iter().flat_map(|object| object.iter().map(|(_, member)| member)));
+    }
+    texts
+}
+
 /// Outputs of steps that do not run, from `--output STEP=JSON` and `--outputs JSON`.
 pub(crate) fn outputs(single: &[String], all: Option<&str>) -> Result<Vec<(String, Value)>, Vec<Finding>> {
     let mut outputs = Vec::new();

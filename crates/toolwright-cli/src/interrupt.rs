@@ -5,6 +5,7 @@ use std::future::Future;
 
 use toolwright::CancelSource;
 
+use crate::exit::Exit;
 use crate::output::Output;
 
 /// Runs `work` to its end; `None` when a second interrupt came first.
@@ -30,6 +31,16 @@ pub(crate) async fn until_first<T>(work: impl Future<Output = T>) -> Option<T> {
         done = work => Some(done),
         () = signals.next() => None,
     }
+}
+
+/// From here on nothing runs that has to be ended in order: the next interrupt leaves at once, also while
+/// a slow reader holds up the output.
+pub(crate) fn leave_at_next() {
+    let mut signals = Signals::new();
+    tokio::spawn(async move {
+        signals.next().await;
+        std::process::exit(i32::from(Exit::Interrupted.number()));
+    });
 }
 
 struct Signals {

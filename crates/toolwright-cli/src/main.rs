@@ -36,10 +36,8 @@ use crate::exit::Exit;
 const RUNTIME_END_MAX: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == wire::GUARD) {
-        let code = toolwright_mcp::guard::run(words);
-        return ExitCode::from(u8::try_from(code).unwrap_or(Exit::Bug.number()));
+    if let Some(code) = wire::guarding() {
+        return code;
     }
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,

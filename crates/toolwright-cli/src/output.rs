@@ -13,6 +13,8 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     /// No progress and no notes.
     pub(crate) quiet: bool,
+    /// A person looks at standard output.
+    pub(crate) terminal: bool,
     /// The style of standard output.
     pub(crate) out: Style,
     /// The style of standard error.
@@ -24,7 +26,13 @@ impl Output {
     pub(crate) fn new(format: Format, colour: Colour, quiet: bool) -> Self {
         let human = format == Format::Human;
         let style = |stream: Style| if human { stream } else { Style::none() };
-        Self { format, quiet, out: style(Style::of(colour, &io::stdout())), err: style(Style::of(colour, &io::stderr())) }
+        Self {
+            format,
+            quiet,
+            terminal: io::stdout().is_terminal(),
+            out: style(Style::of(colour, &io::stdout())),
+            err: style(Style::of(colour, &io::stderr())),
+        }
     }
 
     /// Columns of human output: the same everywhere, so that output can be compared.

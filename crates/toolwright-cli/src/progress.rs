@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use toolwright::{Event, Observer};
 
@@ -62,9 +62,9 @@ impl Progress {
                 let Some(Started { at, text }) = started.remove(path) else {
                     return;
                 };
-                let seconds = at.elapsed().as_secs_f64();
+                let took = took(at.elapsed());
                 match (ok, code) {
-                    (true, _) => self.line(&format!("✓ {text}  {seconds:.1} s"), "\n"),
+                    (true, _) => self.line(&format!("✓ {text}  {took}"), "\n"),
                     (false, Some(code)) => self.line(&format!("✗ {text}  {code}"), "\n"),
                     (false, None) => self.line(&format!("✗ {text}"), "\n"),
                 }
@@ -81,6 +81,14 @@ impl Progress {
             }
             _ => {}
         }
+    }
+}
+
+/// `12 ms`, `3.4 s`.
+fn took(time: Duration) -> String {
+    match time.as_millis() {
+        short @ 0..1000 => format!("{short} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
     }
 }
 

@@ -91,6 +91,38 @@ impl Secrets {
     }
 }
 
+/// Members whose values are names of ours, or of the file, and that scripts go by.
+const NAMES: [&str; 12] =
+    ["type", "code", "innerCode", "step", "tool", "completed", "kind", "via", "unknownEffect", "pointer", "reference", "$ref"];
+
+impl Secrets {
+    /// The same document with every known value replaced in its texts; keys, and the names that
+    /// scripts go by, stay.
+    pub(crate) fn mask_json(&self, value: serde_json::Value) -> serde_json::Value {
+        use serde_json::Value;
+        match value {
+            Value::String(text) => Value::String(self.mask(&text)),
+            Value::Array(items) => items.into_iter().map(|item| self.mask_json(item)).collect(),
+            Value::Object(members) => {
+                let masked = members.into_iter().map(|(key, value)| match NAMES.contains(&key.as_str()) {
+                    true => (key, value),
+                    false => (key, self.mask_json(value)),
+                });
+                Value::Object(masked.collect())
+            }
+            scalar => scalar,
+        }
+    }
+
+    /// The same for a value of the core; one that holds nothing known is given back as it is.
+    pub(crate) fn mask_value(&self, value: &toolwright::Value) -> toolwright::Value {
+        match self.known.is_empty() {
+            true => value.clone(),
+            false => toolwright::Value::from_json(self.mask_json(value.to_json())).unwrap_or(toolwright::Value::Null),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Secret, Secrets};
@@ -114,6 +146,16 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("pa\"ss\nword");
         assert_eq!(secrets.mask(r#"{"a":"pa\"ss\nword"}"#), r#"{"a":"[secret]"}"#);
+    }
+
+    #[test]
+    fn a_document_stays_one_whatever_a_secret_is() {
+        let mut secrets = Secrets::default();
+        secrets.add("true");
+        secrets.add("read");
+        let document = serde_json::json!({"ok": true, "read": "I read it", "step": "read", "list": ["true", 1.50]});
+        let masked = r#"{"ok":true,"read":"I [secret] it","step":"read","list":["[secret]",1.50]}"#;
+        assert_eq!(secrets.mask_json(document).to_string(), masked.replace("1.50", "1.5"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde_json::json;
 use toolwright::{Effect, Value};
 
+use crate::secret::Secrets;
+
 /// A tool, or what would be one.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolView {
@@ -99,6 +101,14 @@ pub(crate) struct SourceView {
     pub(crate) skipped: Vec<(String, String)>,
 }
 
+impl SourceView {
+    /// The same without secrets.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        let skipped = self.skipped.into_iter().map(|(name, reason)| (name, secrets.mask(&reason)));
+        Self { why: self.why.map(|why| why.masked(secrets)), skipped: skipped.collect(), ..self }
+    }
+}
+
 impl State {
     /// The word for scripts.
     pub(crate) fn word(&self) -> &'static str {
@@ -176,7 +186,34 @@ impl ToolView {
     }
 }
 
+impl ToolView {
+    /// The same without secrets in what others wrote: a server may put anything into a description.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        let schema = |schema: Option<Value>| schema.map(|schema| secrets.mask_value(&schema));
+        let examples = self.examples.iter();
+        Self {
+            title: self.title.map(|title| secrets.mask(&title)),
+            description: secrets.mask(&self.description),
+            input: schema(self.input),
+            output: schema(self.output),
+            examples: examples.map(|(input, output)| (secrets.mask_value(input), output.as_ref().map(|o| secrets.mask_value(o)))).collect(),
+            state: match self.state {
+                State::Ready => State::Ready,
+                State::Refused(why) => State::Refused(why.masked(secrets)),
+                State::Broken(why) => State::Broken(why.masked(secrets)),
+                State::Unavailable(why) => State::Unavailable(why.masked(secrets)),
+            },
+            ..self
+        }
+    }
+}
+
 impl Why {
+    /// The same without secrets.
+    pub(crate) fn masked(self, secrets: &Secrets) -> Self {
+        Self { code: self.code, message: secrets.mask(&self.message), help: self.help.map(|help| secrets.mask(&help)) }
+    }
+
     /// For scripts.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({"code": self.code, "message": self.message, "help": self.help})

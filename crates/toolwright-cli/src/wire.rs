@@ -1,6 +1,7 @@
 //! From what the file says to what the adapters take. The only place that knows both.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use toolwright::{Example, Origin, ToolDef, Value};
 use toolwright_mcp::upstream::{ServerSpec, Transport};
@@ -11,10 +12,14 @@ use crate::config::Config;
 use crate::config::reader::Place;
 use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
 use crate::diagnostic::{Finding, Owner, Span};
+use crate::exit::Exit;
 use crate::secret::Secret;
 
 /// The hidden command that ends a server when we vanish.
-pub(crate) const GUARD: &str = "guard-server";
+const GUARD: &str = "guard-server";
+
+/// The hidden first word that makes this program the guard of running commands.
+const COMMAND_GUARD: &str = "guard-commands";
 
 /// A command line as a tool.
 pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, Vec<Finding>> {
@@ -147,6 +152,25 @@ fn guard() -> Option<Vec<String>> {
     let program = std::env::current_exe().ok()?.into_os_string();
     let program: Option<String> = OsString::into_string(program).ok();
     Some(vec![program?, GUARD.to_owned()])
+}
+
+/// Does the work of a guard when this process was started as one, and gives its exit code. A guard ends what was
+/// started when the process that started it is killed and cannot.
+pub(crate) fn guarding() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    let word = words.next()?;
+    if word == GUARD {
+        let code = toolwright_mcp::guard::run(words);
+        return Some(ExitCode::from(u8::try_from(code).unwrap_or(Exit::Bug.number())));
+    }
+    if word == COMMAND_GUARD {
+        let served = toolwright_sources::command::guard::serve(std::io::stdin().lock());
+        return Some(if served.is_ok() { Exit::Ok } else { Exit::Bug }.into());
+    }
+    if let Ok(program) = std::env::current_exe() {
+        toolwright_sources::command::guard::install(program, [COMMAND_GUARD.to_owned()]);
+    }
+    None
 }
 
 fn exposed(variables: &[(String, Secret)]) -> Vec<(String, String)> {

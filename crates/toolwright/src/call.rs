@@ -10,57 +10,69 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
+use futures_util::FutureExt;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
 use crate::diagnostics::Event;
-use crate::error::{CallError, EffectState, Fault, state_after};
-use crate::frame::{Call, Run};
-use crate::gate::{Gate, StepRequest};
-use crate::journal::{Begin, Eventually, Finish, RunJournal, StepKey};
+use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
+use crate::frame::{Call, Run, Timestamp};
+use crate::gate::{Gate, GateRefusal, StepRequest};
+use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
-use crate::schema::{Prepared, Repair};
-use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
+use crate::schema::Repair;
+use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
 use crate::value::Value;
 
+/// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
+/// from hand to hand costs more than any stage.
+#[derive(Default)]
+pub(crate) struct Passage {
+    pub(crate) arguments: Value,
+    /// What was changed in the arguments as received.
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) answer: Answer,
+    /// When the call before this one ended, if nothing that takes time has happened since.
+    pub(crate) now: Option<Timestamp>,
+}
+
 /// Input stage: arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
-pub(crate) fn prepare(call: &Call, tool: &ToolDef, received: Value) -> Result<Prepared, CallError> {
-    within_limits(&received, "arguments", &call.scope.run, EffectState::NotStarted)?;
-    let Some(schema) = &tool.0.input else {
-        return Ok(Prepared { arguments: received, repairs: Vec::new() });
-    };
-    let prepared = schema.prepare(received).map_err(Fault::InvalidArguments)?;
-    if !prepared.repairs.is_empty() {
-        tell_repairs(call, &prepared);
+pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
+    within_limits(&passage.arguments, "arguments", &call.scope.run, EffectState::NotStarted)?;
+    passage.repairs.clear();
+    if let Some(schema) = &tool.0.input {
+        schema.prepare(&mut passage.arguments, &mut passage.repairs).map_err(Fault::InvalidArguments)?;
+        if !passage.repairs.is_empty() {
+            tell_repairs(call, &passage.repairs);
+        }
     }
-    Ok(prepared)
+    Ok(())
 }
 
 #[cold]
-fn tell_repairs(call: &Call, prepared: &Prepared) {
+fn tell_repairs(call: &Call, repairs: &[Repair]) {
     let Some(observer) = &call.scope.run.observer else { return };
-    for repair in &prepared.repairs {
+    for repair in repairs {
         let message = format!("{}: {}", repair.pointer, repair.action);
         observer.observe(&Event::Warning { path: call.path(), code: "repaired_argument", message });
     }
 }
 
-/// The stages from the gate to the finished record.
+/// The stages from the gate to the finished record. The answer is left in `passage`.
 pub(crate) async fn perform(
     run: &Run,
     call: Call,
     tool: &ToolDef,
-    prepared: Prepared,
+    passage: &mut Passage,
     gate: Option<&Gate<'_>>,
-) -> Result<Answer, CallError> {
-    let Prepared { arguments, repairs } = prepared;
+) -> Result<(), CallError> {
     if let Some(gate) = gate
         && gate.has_checks()
     {
-        admitted(gate, &call, tool, &arguments).await?;
+        passage.now = None;
+        admitted(gate, &call, tool, &passage.arguments).await?;
     }
     // A cancelled root composite says at which step it stopped.
     if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
@@ -68,50 +80,56 @@ pub(crate) async fn perform(
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
     match &run.journal {
-        None => execute(run, call, tool, arguments).await,
-        Some(journal) => recorded(journal, run, call, tool, arguments, repairs).await,
+        None => execute(run, call, tool, passage).await,
+        Some(journal) => recorded(&**journal, run, call, tool, passage).await,
     }
 }
 
 /// Execution between two records of the journal.
-async fn recorded(
-    journal: &Arc<dyn RunJournal>,
-    run: &Run,
-    call: Call,
-    tool: &ToolDef,
-    arguments: Value,
-    repairs: Vec<Repair>,
-) -> Result<Answer, CallError> {
+async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
     let key = StepKey { node: call.node().clone(), step: call.step };
-    let begin = Begin {
+    let begun = journal.begin(Begin {
         key: key.clone(),
         impact: tool.effect().map(|effect| effect.impact),
-        input: arguments.clone(),
-        repairs,
-        at: run.clock.as_ref().map(|clock| clock.now()),
-    };
-    let begun = match journal.begin(begin) {
+        input: passage.arguments.clone(),
+        repairs: std::mem::take(&mut passage.repairs),
+        at: passage.now.or_else(|| run.clock.as_ref().map(|clock| clock.now())),
+    });
+    let begun = match begun {
         Eventually::Now(begun) => begun,
         Eventually::Later(begun) => begun.await,
     };
     begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
     let mut open = Open { journal, key: Some(key) };
-    let outcome = execute(run, call, tool, arguments).await;
+    let outcome = execute(run, call, tool, passage).await;
     let Some(key) = open.key.take() else { return outcome };
-    let record = Finish {
+    passage.now = run.clock.as_ref().map(|clock| clock.now());
+    let finished = journal.finish(Finish {
         key,
         outcome: match &outcome {
-            Ok(answer) => Ok(answer.output.clone()),
-            Err(error) => Err((error.code().into(), error.message())),
+            Ok(()) => Ok(passage.answer.output.clone()),
+            Err(error) => Err(Box::new(Failure { code: error.code().into(), message: error.message() })),
         },
-        at: run.clock.as_ref().map(|clock| clock.now()),
-    };
-    let finished = match journal.finish(record) {
+        at: passage.now,
+    });
+    let finished = match finished {
         Eventually::Now(finished) => finished,
         Eventually::Later(finished) => finished.await,
     };
-    finished.map_err(|error| Fault::Journal { phase: "finish", error, state: happened(tool) })?;
+    if let (Ok(()), Err(error)) = (&outcome, finished) {
+        return Err(unwritten(&passage.answer, error, happened(tool)));
+    }
     outcome
+}
+
+/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+#[cold]
+fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
+    let source = CallError::from(Fault::Journal { phase: "finish", error, state });
+    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
+        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
+        _ => source,
+    }
 }
 
 async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
@@ -124,12 +142,19 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         cancel: &call.scope.run.cancel,
         depth: call.depth(),
     };
-    gate.admit(&request).await.map_err(|refusal| Fault::Gate(refusal).into())
+    // Whatever goes wrong while deciding is a no.
+    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(refusal)) => refusal,
+        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+            .help("a check that cannot decide counts as a no; the host must mend it"),
+    };
+    Err(Fault::Gate(refusal).into())
 }
 
 /// A begun call. When its future is dropped half-way, the journal is told.
 struct Open<'a> {
-    journal: &'a Arc<dyn RunJournal>,
+    journal: &'a dyn RunJournal,
     key: Option<StepKey>,
 }
 
@@ -142,12 +167,8 @@ impl Drop for Open<'_> {
 }
 
 /// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
-fn execute<'a>(run: &'a Run, call: Call, tool: &'a ToolDef, arguments: Value) -> Execution<'a> {
-    let running = match &tool.0.body {
-        Body::Handler(handler) => Running::Ready { handler, arguments, call },
-        Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
-    };
-    Execution { running, tool, run, cancelled: None, grace: None, told: false }
+fn execute<'a>(run: &'a Run, call: Call, tool: &'a ToolDef, passage: &'a mut Passage) -> Execution<'a> {
+    Execution { running: Running::NotStarted, call: Some(call), tool, run, passage, cancelled: None, grace: None, told: false }
 }
 
 /// What is known of the effect once the tool has run to its end.
@@ -181,7 +202,7 @@ fn check_output(tool: &ToolDef, answer: &Answer, run: &Run) -> Result<(), CallEr
     }
 }
 
-fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
+pub(crate) fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= run.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
     }
@@ -199,7 +220,7 @@ fn too_large(value: &Value, what: &'static str, run: &Run, state: EffectState) -
 }
 
 enum Running<'a> {
-    Ready { handler: &'a Arc<dyn Handler>, arguments: Value, call: Call },
+    NotStarted,
     Handler(BoxFuture<'a, Result<Answer, ToolError>>),
     Composite(BoxFuture<'a, Result<Answer, CallError>>),
     Over,
@@ -210,8 +231,10 @@ enum Running<'a> {
 /// its steps, each of which does the same.
 struct Execution<'a> {
     running: Running<'a>,
+    call: Option<Call>,
     tool: &'a ToolDef,
     run: &'a Run,
+    passage: &'a mut Passage,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     grace: Option<BoxFuture<'static, ()>>,
     told: bool,
@@ -219,23 +242,32 @@ struct Execution<'a> {
 
 impl Execution<'_> {
     /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
-    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
-        if let Running::Ready { .. } = self.running
-            && let Running::Ready { handler, arguments, call } = std::mem::replace(&mut self.running, Running::Over)
-        {
-            self.running = Running::Handler(handler.handle(arguments, call));
+    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        if let Some(call) = self.call.take() {
+            let arguments = std::mem::take(&mut self.passage.arguments);
+            self.running = match &self.tool.0.body {
+                Body::Handler(handler) => Running::Handler(handler.handle(arguments, call)),
+                Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
+            };
         }
         match &mut self.running {
-            Running::Handler(tool) => tool.as_mut().poll(waking).map(|answer| match answer {
-                Ok(answer) => check_output(self.tool, &answer, self.run).map(|()| answer),
-                Err(error) => Err(failure(error, self.tool)),
-            }),
-            Running::Composite(steps) => steps.as_mut().poll(waking),
-            Running::Ready { .. } | Running::Over => Poll::Pending,
+            Running::Handler(tool) => match tool.as_mut().poll(waking) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(answer)) => {
+                    self.passage.answer = answer;
+                    Poll::Ready(check_output(self.tool, &self.passage.answer, self.run))
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
+            },
+            Running::Composite(steps) => match steps.as_mut().poll(waking) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(outcome) => Poll::Ready(outcome.map(|answer| self.passage.answer = answer)),
+            },
+            Running::NotStarted | Running::Over => Poll::Pending,
         }
     }
 
-    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
+    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if self.told {
             return self.look_at_grace(waking);
         }
@@ -253,21 +285,21 @@ impl Execution<'_> {
         self.look_at_grace(waking)
     }
 
-    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<Answer, CallError>> {
+    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
             return self.cancelled_with(EffectState::Unknown);
         }
         Poll::Pending
     }
 
-    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<Answer, CallError>> {
+    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<(), CallError>> {
         self.running = Running::Over;
         Poll::Ready(Err(Fault::Cancelled { state }.into()))
     }
 }
 
 impl Future for Execution<'_> {
-    type Output = Result<Answer, CallError>;
+    type Output = Result<(), CallError>;
 
     fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::call;
+use crate::call::{self, Passage};
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
@@ -12,8 +12,8 @@ use crate::composite::lint;
 use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
 use crate::diagnostics::{Event, Observer};
-use crate::error::{CallError, EffectState, Fault};
-use crate::frame::{Call, Clock, Context, Mode, Names, PathNode, Run, Scope, StepName};
+use crate::error::{CallError, EffectState, Fault, OutputError};
+use crate::frame::{Call, Clock, Context, Mode, PathNode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
 use crate::journal::{Journal, RunRecord};
 use crate::limits::Limits;
@@ -64,6 +64,12 @@ pub struct Invocation {
     journal: Option<Arc<dyn Journal>>,
     observer: Option<Arc<dyn Observer>>,
     clock: Option<Arc<dyn Clock>>,
+}
+
+impl std::fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Invocation").field("tool", &self.tool).field("run_id", &self.run_id).finish_non_exhaustive()
+    }
 }
 
 impl Invocation {
@@ -201,7 +207,7 @@ impl Catalog {
     /// Everything that can be found in a specification over this catalogue before anything runs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
         let known: Vec<&str> = self.tools().map(ToolDef::name).collect();
-        lint::lint(spec, None, &|name| self.get(name).cloned(), &known)
+        lint::lint(spec, None, &|name| (self.get(name).cloned(), self.chainability(name)), &known)
     }
 
     /// Makes one call.
@@ -266,34 +272,39 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let node = PathNode { parent: None, names: Arc::new(Names::of_root(&tool.0.name)), depth: 0 };
+    let node = PathNode { parent: None, names: tool.root_names(), depth: 0 };
     let scope = Scope { run: run.clone(), node: Arc::new(node) };
     let outcome = root(Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
-    if let Some(journal) = &run.journal {
-        let state = if outcome.is_ok() { EffectState::Happened } else { EffectState::Unknown };
-        let ended = journal.end(outcome.is_ok()).get().await;
-        ended.map_err(|error| Fault::Journal { phase: "end", error, state })?;
-    }
+    let ended = match &run.journal {
+        Some(journal) => journal.end(outcome.is_ok()).get().await,
+        None => Ok(()),
+    };
+    // What ended the run says more than a journal that could not be closed.
     let mut result = outcome?;
+    if let Err(error) = ended {
+        let state = if result.effects.is_empty() { EffectState::NoEffect } else { EffectState::Happened };
+        let source = Fault::Journal { phase: "end", error, state }.into();
+        return Err(Fault::Output(OutputError { completed: Vec::new(), effects: result.effects, source }).into());
+    }
     result.notes.extend(unused_outputs(&run));
     Ok(result)
 }
 
 async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
     let run = call.run().clone();
-    let prepared = call::prepare(&call, tool, input)?;
-    let repairs: Vec<Text> =
-        prepared.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
+    let mut passage = Passage { arguments: input, ..Passage::default() };
+    call::prepare(&call, tool, &mut passage)?;
+    let repairs = passage.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
     if !tool.is_composite() && !matches!(run.mode, Mode::Real) {
         let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
-        if let Some(dry) = not_executed(&call, 0, &name, tool, &prepared) {
+        if let Some(dry) = not_executed(&call, 0, &name, tool, &passage.arguments) {
             let (output, effect) = dry?;
             return Ok(ToolResult { output: Some(output), effects: vec![effect], ..ToolResult::default() });
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    let answer = call::perform(&run, call, tool, prepared, None).await?;
-    Ok(result_of(answer, tool, effect_of_leaf, repairs))
+    call::perform(&run, call, tool, &mut passage, None).await?;
+    Ok(result_of(passage.answer, tool, effect_of_leaf, repairs))
 }
 
 fn result_of(mut answer: Answer, tool: &ToolDef, effect_of_leaf: bool, repairs: Vec<Text>) -> ToolResult {

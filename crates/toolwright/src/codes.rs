@@ -129,6 +129,58 @@ pages! {
         "The call names a tool that the catalogue does not have.",
         "toolwright run repo_reprot",
         "Take the suggested name; `toolwright list` shows all of them.";
+    "command_not_found", "the program of a command line does not exist",
+        "The first element of `argv` was looked up in `PATH` and is not there. Nothing was started.",
+        "argv: [gti, log]",
+        "Mend the name, install the program, or write its whole path. The message shows where it was looked for.";
+    "command_not_started", "the program of a command line could not be started",
+        "The program exists, and the operating system refused to start it: it may not be executed, its folder is missing, or an argument is too long.",
+        "argv: [/etc/hosts]",
+        "The message has the reason of the operating system.";
+    "exit_code", "a command ended with an exit code that is no success",
+        "Only the codes in `exitCodes`, usually 0, count as success. The details have the code and the end of what the program wrote to its standard error.",
+        "argv: [\"false\"]",
+        "Read the program's own words. If the code is a normal answer, as 1 is for `grep`, add it to `exitCodes`.";
+    "timeout", "a command took too long",
+        "The program and everything it had started were ended. If it has side effects, its outcome is unknown.",
+        "argv: [sleep, \"60\"], timeout: 1s",
+        "Raise `timeout`, or give the program less to do.";
+    "output_too_large", "a command wrote more than it may",
+        "The output is held in memory, so it has a limit, `maxOutput`. The program was ended when it passed it.",
+        "argv: [\"yes\"]",
+        "Let the program write less, or raise `maxOutput`.";
+    "upstream_start_failed", "an MCP server did not start",
+        "Its program is missing, ended at once, or did not finish the handshake in time. Other servers are not affected.",
+        "command: no-such-server",
+        "The message has the server's own last words; run its command by hand to see more.";
+    "upstream_unavailable", "an MCP server cannot be reached now",
+        "It failed several times in a row and is left alone for a while, or it is being shut down. Nothing was sent.",
+        "a server that crashes at every start",
+        "Mend the server; the next call after the pause tries again.";
+    "upstream_exited", "an MCP server ended while a call was running",
+        "No answer will come. If the tool has side effects, its outcome is unknown. The server is started again for the next call.",
+        "a server that is killed in the middle of a call",
+        "Check outside whether the effect happened. The message has the server's last words.";
+    "upstream_disconnected", "the connection to an MCP server was lost while a call was running",
+        "No answer will come. If the tool has side effects, its outcome is unknown.",
+        "a network that goes away in the middle of a call",
+        "Check outside whether the effect happened, then call again.";
+    "upstream_protocol_error", "an MCP server answered with something that is no answer",
+        "The reply could not be read, nests too deep, or is an error of the protocol. Only this call is affected.",
+        "a reply that contains NaN",
+        "Report it to the server's owner; the message shows what was wrong.";
+    "upstream_timeout", "an MCP server was silent or busy for too long",
+        "A call has a limit for silence, `idleTimeout`, which progress resets, and one for its whole length, `callTimeout`. The server was told to stop.",
+        "a tool that never answers",
+        "Raise the limit that the message names, or give the tool less to do.";
+    "session_lost", "an MCP server forgot its session twice in a row",
+        "A server that forgets a session gets a new one, and the call is sent once more. It forgot that one too.",
+        "a server that answers 404 to everything",
+        "Look at the server; it may restart all the time.";
+    "upstream_unauthorized", "an MCP server wants other credentials",
+        "The server refused the request. Nothing ran.",
+        "a missing or expired token in `headers`",
+        "Set the variable that the header is made of, and try again.";
     "in_doubt", "nobody knows whether an effect happened",
         "A tool with side effects was started, and its answer never came. Running it again could repeat the effect.",
         "a run that was killed while a mail was being sent",

@@ -3,6 +3,7 @@
 //! catalogue as gate and need none of this.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::cancel::CancelToken;
@@ -15,6 +16,7 @@ use crate::error::{CallError, Fault};
 use crate::frame::{Context, Mode};
 use crate::gate::{Chainability, StepCheck, StepGate};
 use crate::reference::Dialect;
+use crate::schema::CompiledSchema;
 use crate::tool::{Body, Origin, ToolDef, tool};
 use crate::value::{Text, Value};
 
@@ -40,6 +42,12 @@ pub struct Composer {
     dialect: Dialect,
 }
 
+impl std::fmt::Debug for Composer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Composer").field("has_gate", &self.has_gate()).field("dialect", &self.dialect).finish_non_exhaustive()
+    }
+}
+
 /// What is bound to a composer now; built composites share it.
 pub(crate) struct Bound {
     gate: RwLock<Option<Arc<dyn StepGate>>>,
@@ -51,9 +59,10 @@ impl Bound {
         self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The tool of this name now; an error when there is no gate to ask.
+    /// The tool of this name now; an error when there is no gate to ask. A gate that breaks down gives no tool.
     pub(crate) fn resolve(&self, name: &str) -> Result<Option<ToolDef>, Chainability> {
-        self.gate().map(|gate| gate.resolve(name)).ok_or(Chainability::NoGate)
+        let gate = self.gate().ok_or(Chainability::NoGate)?;
+        Ok(catch_unwind(AssertUnwindSafe(|| gate.resolve(name))).unwrap_or(None))
     }
 
     /// Whether the host lists the tool, by exactly this name.
@@ -200,12 +209,19 @@ impl Composer {
 
     /// Whether a step may use this tool now.
     pub fn check(&self, name: &str) -> StepCheck {
-        let verdict = match self.bound.resolve(name) {
-            Err(verdict) => verdict,
-            Ok(None) => Chainability::Missing,
-            Ok(Some(tool)) => Chainability::of(&tool, self.bound.lists(name)),
-        };
+        let (_, verdict) = self.judge(name);
         StepCheck { verdict, message: verdict.message(name) }
+    }
+
+    fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
+        match self.bound.resolve(name) {
+            Err(verdict) => (None, verdict),
+            Ok(None) => (None, Chainability::Missing),
+            Ok(Some(tool)) => {
+                let verdict = Chainability::of(&tool, self.bound.lists(name));
+                (Some(tool), verdict)
+            }
+        }
     }
 
     /// False only when every step's tool declares no side effects and is no composite. True without a gate.
@@ -223,31 +239,39 @@ impl Composer {
         Validation { errors: spec::structural(spec).into_iter().map(|(_, message)| message).collect() }
     }
 
-    /// Everything else that can be found before anything runs, over the tools the gate gives now.
+    /// Everything that can be found before anything runs, over the tools the gate gives now: the form, references,
+    /// tools that are unknown or may not be steps, arguments that a tool does not take or needs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
-        lint::lint(spec, Some(self.dialect), &|name| self.resolve(name), &[])
+        lint::lint(spec, Some(self.dialect), &|name| self.judge(name), &[])
     }
 
     /// Builds a tool with the id `composable:<name>`. It is owned and immutable: later edits of `spec` change
     /// nothing. Its effect is derived from its steps as the gate gives them now; each run judges them again.
     ///
     /// # Errors
-    /// [`SpecError`] with every structural problem and every bad reference.
+    /// [`SpecError`] with every structural problem, every bad reference and a bad input schema.
     pub fn build(&self, name: &str, description: &str, input_schema: Value, spec: &Value) -> Result<ToolDef, SpecError> {
+        let mut issues = Vec::new();
+        let mut wrong = |code, message: String, help: &str| {
+            let help = Some(help.to_owned());
+            issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer: String::new(), span: None });
+        };
         if name.trim().is_empty() {
-            let issue = SpecIssue {
-                severity: Severity::Error,
-                code: "invalid_spec",
-                message: "a composite needs a name".into(),
-                help: Some("the name is what models and people call it by".into()),
-                pointer: String::new(),
-                span: None,
-            };
-            let mut issues = vec![issue];
-            issues.extend(CompositeSpec::read(spec, Some(self.dialect)).err().into_iter().flat_map(|error| error.issues));
-            return Err(SpecError { issues });
+            wrong("invalid_spec", "a composite needs a name".into(), "the name is what models and people call it by");
         }
-        let body = self.body(name, spec)?;
+        if let Err(error) = CompiledSchema::new(input_schema.clone()).verify() {
+            let message =
+                format!("the input schema cannot be used: {}: {error}", if error.pointer.is_empty() { "/" } else { &error.pointer });
+            wrong("invalid_schema", message, "a schema is JSON Schema of draft 4 to 2020-12 without references to other documents");
+        }
+        let body = match self.body(name, spec) {
+            Ok(body) if issues.is_empty() => body,
+            Ok(_) => return Err(SpecError { issues }),
+            Err(error) => {
+                issues.extend(error.issues);
+                return Err(SpecError { issues });
+            }
+        };
         let effect = if self.has_gate() { derived_effect(&body.derived.effects) } else { crate::tool::Effect::write() };
         Ok(tool(format!("composable:{name}"), description)
             .name(name)

@@ -31,7 +31,7 @@ pub struct CompositeBody {
     pub(crate) derived: Derived,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
-    idle: Mutex<Vec<Box<Program>>>,
+    idle: Mutex<Vec<Program>>,
 }
 
 /// Which gate a composite's steps go through.
@@ -115,13 +115,13 @@ impl CompositeBody {
     }
 
     /// A program that nobody else runs on.
-    pub(crate) fn take_program(&self) -> Box<Program> {
+    pub(crate) fn take_program(&self) -> Program {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(|| Box::new(self.master.deep_clone()))
+        idle.unwrap_or_else(|| self.master.deep_clone())
     }
 
     /// Gives a program back for the next run.
-    pub(crate) fn give_back(&self, program: Box<Program>) {
+    pub(crate) fn give_back(&self, program: Program) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < crate::limits::IDLE_PROGRAMS_MAX {
             idle.push(program);

@@ -96,7 +96,7 @@ pub enum Fault {
     },
     /// The journal could not be written.
     Journal {
-        /// `open`, `begin` or `finish`.
+        /// `open`, `begin`, `finish` or `end`.
         phase: &'static str,
         /// Why.
         error: JournalError,
@@ -110,6 +110,8 @@ pub enum Fault {
     },
     /// A composite stopped at a step.
     Step(StepError),
+    /// All steps of a composite ran, and its `output` mapping could not give a value.
+    Output(OutputError),
 }
 
 /// A composite stopped at a step: which, how far it got, what it did.
@@ -130,6 +132,17 @@ pub struct StepError {
     /// The stopped step was started, has side effects, and its outcome is not known.
     pub unknown_effect: bool,
     /// Why it stopped.
+    pub source: CallError,
+}
+
+/// A composite whose steps all ran and whose `output` mapping failed.
+#[derive(Debug)]
+pub struct OutputError {
+    /// Names of all its steps.
+    pub completed: Vec<Text>,
+    /// What they did.
+    pub effects: Vec<EffectRecord>,
+    /// Why there is no output.
     pub source: CallError,
 }
 
@@ -164,6 +177,7 @@ impl CallError {
     pub fn root_cause(&self) -> &Fault {
         match self.fault() {
             Fault::Step(step) => step.source.root_cause(),
+            Fault::Output(output) => output.source.root_cause(),
             fault => fault,
         }
     }
@@ -185,7 +199,7 @@ impl CallError {
             Fault::TooLarge { .. } => "value_too_large",
             Fault::Journal { .. } => "journal",
             Fault::NestingTooDeep { .. } => "nesting_too_deep",
-            Fault::Step(_) => "invalid_spec",
+            Fault::Step(_) | Fault::Output(_) => "invalid_spec",
         }
     }
 
@@ -204,16 +218,26 @@ impl CallError {
 
     /// Whether it ended before any tool was touched by the failing call: a rule's or a person's no.
     pub fn is_refusal(&self) -> bool {
-        matches!(
-            self.root_cause(),
-            Fault::Refused { .. }
-                | Fault::Gate(_)
-                | Fault::Unresolved(_)
-                | Fault::InvalidArguments(_)
-                | Fault::InvalidSpec(_)
-                | Fault::NestingTooDeep { .. }
-                | Fault::Unavailable { .. }
-        )
+        !self.is_about_output()
+            && matches!(
+                self.root_cause(),
+                Fault::Refused { .. }
+                    | Fault::Gate(_)
+                    | Fault::Unresolved(_)
+                    | Fault::InvalidArguments(_)
+                    | Fault::InvalidSpec(_)
+                    | Fault::NestingTooDeep { .. }
+                    | Fault::Unavailable { .. }
+            )
+    }
+
+    /// Whether a composite ran to its end and only its output is missing.
+    fn is_about_output(&self) -> bool {
+        match self.fault() {
+            Fault::Step(step) => step.source.is_about_output(),
+            Fault::Output(_) => true,
+            _ => false,
+        }
     }
 
     /// The step it stopped at, for a composite.
@@ -226,7 +250,11 @@ impl CallError {
 
     /// Effects so far.
     pub fn effects(&self) -> &[EffectRecord] {
-        self.step().map_or(&[], |step| &step.effects)
+        match self.fault() {
+            Fault::Step(step) => &step.effects,
+            Fault::Output(output) => &output.effects,
+            _ => &[],
+        }
     }
 
     pub(crate) fn has_unknown_effect(&self) -> bool {
@@ -242,6 +270,7 @@ pub(crate) fn state_after(aftermath: Aftermath, side_effects: bool) -> EffectSta
     match aftermath {
         _ if !side_effects => EffectState::NoEffect,
         Aftermath::Nothing => EffectState::NoEffect,
+        Aftermath::Happened => EffectState::Happened,
         // A time-out after the request was sent looks exactly like an error answer.
         Aftermath::Answered | Aftermath::Unknown => EffectState::Unknown,
     }
@@ -257,6 +286,7 @@ impl std::error::Error for CallError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self.fault() {
             Fault::Step(step) => Some(&step.source),
+            Fault::Output(output) => Some(&output.source),
             Fault::Journal { error, .. } => Some(error),
             Fault::InvalidSpec(error) => Some(error),
             _ => None,

@@ -61,6 +61,20 @@ impl GateRefusal {
     pub fn new(code: impl Into<Text>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), help: None, details: None }
     }
+
+    /// With what to do about it, and who can.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With further facts, an object.
+    #[must_use]
+    pub fn details(mut self, details: impl Into<Value>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
 }
 
 /// May a tool be a step? Ordered by strictness: later is stricter.
@@ -263,9 +277,8 @@ impl HostChecks {
     async fn decide(&self, step: &StepRequest<'_>) -> Result<(), GateRefusal> {
         let tool = step.name;
         if self.disabled.iter().any(|disabled| disabled == tool) {
-            let mut refusal = GateRefusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
-            refusal.help = Some("the host has switched it off; only the host can switch it on".into());
-            return Err(refusal);
+            let refusal = GateRefusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
+            return Err(refusal.help("the host has switched it off; only the host can switch it on"));
         }
         if let Some(permission) = &self.permission {
             permission(step)?;
@@ -275,15 +288,17 @@ impl HostChecks {
             return Ok(());
         }
         let Some(approver) = approver else {
-            return Err(GateRefusal::new(
-                "approval_unavailable",
-                format!("step tool \"{tool}\" has side effects and requires approval, but no approval manager is configured"),
-            ));
+            let message = format!("step tool \"{tool}\" has side effects and requires approval, but no approval manager is configured");
+            return Err(GateRefusal::new("approval_unavailable", message).help("nobody to ask means no; the host must name somebody"));
+        };
+        let rejected = |how: String| {
+            let message = format!("approval for step tool \"{tool}\" was {how}");
+            Err(GateRefusal::new("approval_rejected", message).help("change what the step would do, or ask again"))
         };
         match approver.ask(step).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(GateRefusal::new("approval_rejected", format!("approval for step tool \"{tool}\" was rejected"))),
-            Err(reason) => Err(GateRefusal::new("approval_rejected", format!("approval for step tool \"{tool}\" was not given: {reason}"))),
+            Ok(false) => rejected("rejected".into()),
+            Err(reason) => rejected(format!("not given: {reason}")),
         }
     }
 

@@ -113,10 +113,19 @@ pub struct Begin {
 pub struct Finish {
     /// Where.
     pub key: StepKey,
-    /// The output, or the error's code and message.
-    pub outcome: Result<Option<Value>, (Text, String)>,
+    /// The output, or what ended it.
+    pub outcome: Result<Option<Value>, Box<Failure>>,
     /// When, if there is a clock.
     pub at: Option<Timestamp>,
+}
+
+/// What a journal keeps of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its code.
+    pub code: Text,
+    /// Its sentence.
+    pub message: String,
 }
 
 /// One record of a [`MemoryJournal`].

@@ -68,7 +68,7 @@ pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
 };
 pub use diagnostics::{Event, Observer};
-pub use error::{CallError, EffectState, Fault, StepError, Unresolved};
+pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 pub use frame::{Call, Clock, Context, Timestamp};
 pub use gate::{Approver, Chainability, GateRefusal, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
 pub use journal::{Eventually, Journal, JournalError, MemoryJournal};
@@ -79,13 +79,16 @@ pub use schema::{Repair, SchemaError, SchemaIssue};
 pub use tool::{Answer, BoxFuture, Effect, Example, Handler, Impact, Origin, ToolBuilder, ToolDef, ToolError, tool};
 pub use value::{Number, Object, Shape, Text, Value};
 
-/// The text, cut at a character boundary; says how much was cut.
+/// The text on one line, cut at a character boundary; says how much was cut.
 pub(crate) fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        None => text.to_owned(),
-        Some((at, _)) => {
-            let kept = text.get(..at).unwrap_or_default();
-            format!("{kept}… ({} more characters)", text.chars().count().saturating_sub(chars_max))
+    let mut shown = String::with_capacity(text.len().min(chars_max));
+    for (at, c) in text.chars().enumerate() {
+        if at == chars_max {
+            shown.push_str(&format!("… ({} more characters)", text.chars().count().saturating_sub(chars_max)));
+            break;
         }
+        // A line break or an escape sequence in a name must not forge a line of the output.
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
+    shown
 }

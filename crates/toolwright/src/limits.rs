@@ -22,6 +22,9 @@ pub const COMPARE_UNREMEMBERED_PAIRS_MAX: usize = 512;
 /// Up to this many items `uniqueItems` compares every pair; with more it hashes.
 pub const UNIQUE_PAIRWISE_ITEMS_MAX: usize = 15;
 
+/// Up to this many bytes a validation error carries the value that does not fit; larger ones are described.
+pub const ERROR_INSTANCE_BYTES_MAX: u64 = 4_096;
+
 /// How deep composites may nest.
 pub const COMPOSITE_DEPTH_MAX: u32 = 8;
 
@@ -48,6 +51,9 @@ pub const SCHEMA_ISSUE_CHARS_MAX: usize = 300;
 
 /// How many `$ref`s in a row are followed when a schema is read for its properties.
 pub const SCHEMA_REF_HOPS_MAX: usize = 32;
+
+/// Characters of a reference that a message shows.
+pub const REFERENCE_SHOWN_CHARS_MAX: usize = 200;
 
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;

@@ -8,7 +8,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| {
             let longest = word.chars().count().max(candidate.chars().count());
-            *distance <= (longest / 3).max(1) || (folded.len() >= 3 && candidate.to_lowercase().starts_with(&folded))
+            let candidate = candidate.to_lowercase();
+            let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
+            *distance <= (longest / 3).max(1) || begins(&candidate, &folded) || begins(&folded, &candidate)
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -68,7 +68,7 @@ impl RegisterError {
 impl std::fmt::Display for RegisterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let messages: Vec<&str> = self.issues.iter().map(|issue| issue.message.as_str()).collect();
-        write!(f, "`{}` cannot be registered: {}", self.tool, messages.join("; "))
+        write!(f, "`{}` cannot be registered: {}", crate::cut(&self.tool, 80), messages.join("; "))
     }
 }
 
@@ -103,6 +103,12 @@ pub struct Registry {
     warnings: Vec<(Text, SpecIssue)>,
 }
 
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.entries.iter().map(|entry| entry.tool.name())).finish()
+    }
+}
+
 impl Registry {
     /// An empty registry that lists nothing.
     pub fn new() -> Self {
@@ -119,15 +125,16 @@ impl Registry {
     /// # Errors
     /// [`RegisterError`] with everything that is wrong; the registry is then as it was.
     pub fn register(&mut self, declaration: impl Into<Declaration>) -> Result<&mut Self, RegisterError> {
-        let tool = match declaration.into() {
-            Declaration::Tool(tool) => tool,
+        let (tool, warnings) = match declaration.into() {
+            Declaration::Tool(tool) => (tool, Vec::new()),
             Declaration::Composite(composite) => self.linked(*composite)?,
         };
-        let issues = self.judge(&tool);
+        let issues = self.judge(tool.name(), tool.origin(), tool.0.input.as_ref(), tool.0.output.as_ref());
         if !issues.is_empty() {
             return Err(RegisterError { tool: tool.0.name.clone(), issues });
         }
         let name = tool.0.name.clone();
+        self.warnings.extend(warnings.into_iter().map(|warning| (name.clone(), warning)));
         let chainability = Chainability::of(&tool, self.policy.listed.contains(&name));
         self.index.insert(name, self.entries.len());
         self.entries.push(Entry { tool, chainability });
@@ -158,25 +165,34 @@ impl Registry {
         Catalog::new(View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits })
     }
 
-    fn judge(&self, tool: &ToolDef) -> Vec<SpecIssue> {
+    /// What is wrong with a tool's head: its name and its schemas.
+    fn judge(
+        &self,
+        name: &str,
+        origin: Option<&Origin>,
+        input: Option<&CompiledSchema>,
+        output: Option<&CompiledSchema>,
+    ) -> Vec<SpecIssue> {
         let mut issues = Vec::new();
         let mut wrong = |code, message: String, help: &str| {
             let help = Some(help.to_owned()).filter(|help| !help.is_empty());
             issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer: String::new(), span: None });
         };
-        let name = tool.name();
         let plain = |c: char| !c.is_control() && !c.is_whitespace();
         if name.is_empty() || name.len() > limits::TOOL_NAME_BYTES_MAX || !name.chars().all(plain) {
             let message = format!("`{}` cannot be a tool's name", crate::cut(name, 80));
             wrong("invalid_tool", message, "a name is 1 to 256 bytes without white space or control characters");
         }
         if let Some(other) = self.get(name) {
-            let of = |tool: &ToolDef| tool.origin().map_or_else(|| "this program".to_owned(), |origin| format!("`{}`", origin.source));
-            let message = format!("two tools are named `{name}`: one of {} and one of {}", of(other), of(tool));
+            let of = |origin: Option<&Origin>| match origin.map(|origin| origin.source.as_str()) {
+                None | Some("") => "this program".to_owned(),
+                Some(source) => format!("`{source}`"),
+            };
+            let message = format!("two tools are named `{name}`: one of {} and one of {}", of(other.origin()), of(origin));
             wrong("duplicate_tool", message, "a tool is never replaced by another of its name; rename one");
         }
-        let schemas = [("input", &tool.0.input), ("output", &tool.0.output)];
-        for (which, schema) in schemas.into_iter().filter_map(|(which, schema)| Some((which, schema.as_ref()?))) {
+        let schemas = [("input", input), ("output", output)];
+        for (which, schema) in schemas.into_iter().filter_map(|(which, schema)| Some((which, schema?))) {
             if let Err(error) = schema.verify() {
                 let message = format!(
                     "the {which} schema cannot be used: {}: {}",
@@ -186,7 +202,7 @@ impl Registry {
                 wrong("invalid_schema", message, "a schema is JSON Schema of draft 4 to 2020-12 without references to other documents");
             }
         }
-        if let Some(schema) = &tool.0.input
+        if let Some(schema) = input
             && schema.verify().is_ok()
             && !takes_objects(schema.source())
         {
@@ -200,8 +216,14 @@ impl Registry {
     }
 
     /// Links a composite's steps to registered tools, judges them and derives what follows from them.
-    fn linked(&mut self, composite: Composite) -> Result<ToolDef, RegisterError> {
-        let refuse = |issues| RegisterError { tool: composite.id.clone(), issues };
+    /// Gives the tool and what is worth a warning.
+    fn linked(&self, composite: Composite) -> Result<(ToolDef, Vec<SpecIssue>), RegisterError> {
+        let refuse = |found: Vec<SpecIssue>| {
+            let input = composite.input_or_spec().map(CompiledSchema::new);
+            let mut issues = self.judge(&composite.id, composite.origin.as_ref(), input.as_ref(), None);
+            issues.extend(found);
+            RegisterError { tool: composite.id.clone(), issues }
+        };
         let mut issues = Vec::new();
         if composite.spec.steps.is_empty() {
             issues.push(problem("invalid_spec", crate::composite::spec::NO_STEPS.into(), None, "/steps".into()));
@@ -220,7 +242,6 @@ impl Registry {
             return Err(refuse(issues));
         };
         issues.extend(compiled.warnings);
-        self.warnings.extend(issues.into_iter().map(|issue| (composite.id.clone(), issue)));
         let output = self.output_schema(&composite, compiled.program.output.as_ref(), &links);
         let effect = derived_effect(&derived.effects);
         let mut builder = tool(composite.id.clone(), composite.description.clone()).effect(effect);
@@ -240,7 +261,7 @@ impl Registry {
         }
         builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
         let body = CompositeBody::new(composite.spec, GateOf::Catalog(links.into()), derived, compiled.program);
-        Ok(builder.close(Body::Composite(Arc::new(body))))
+        Ok((builder.close(Body::Composite(Arc::new(body))), issues))
     }
 
     fn link(&self, index: usize, spec: &CompositeSpec, links: &mut Vec<usize>, derived: &mut Derived, issues: &mut Vec<SpecIssue>) {
@@ -252,10 +273,7 @@ impl Registry {
             return;
         };
         links.push(at);
-        if let Some(code) = entry.chainability.code() {
-            let message = entry.chainability.message(&step.tool);
-            issues.push(problem(code, message, entry.chainability.help(&step.tool), format!("/steps/{index}/tool")));
-        }
+        issues.extend(lint::not_allowed(index, step, entry.chainability));
         issues.extend(lint::wiring(index, step, &entry.tool));
         derived.effects.extend(step_effects(&step.name, &entry.tool));
         let inner = entry.tool.composite();

@@ -52,12 +52,6 @@ pub struct Repair {
     pub action: &'static str,
 }
 
-/// Arguments ready to send.
-pub(crate) struct Prepared {
-    pub(crate) arguments: Value,
-    pub(crate) repairs: Vec<Repair>,
-}
-
 /// A schema and its validator, built when first needed and shared from then on.
 #[derive(Clone)]
 pub(crate) struct CompiledSchema(Arc<Inner>);
@@ -117,22 +111,22 @@ impl CompiledSchema {
     /// Makes received arguments ready to send: `100.0` becomes `100` where the schema wants an
     /// integer, and an explicit `null` for an optional argument that cannot be null is left out.
     /// Nothing else is ever added or changed.
-    pub(crate) fn prepare(&self, received: Value) -> Result<Prepared, Vec<SchemaIssue>> {
-        let mut repairs = Vec::new();
-        let integers = self.compiled().ok().and_then(|compiled| compiled.integers.as_ref());
-        let arguments = match integers {
-            Some(integers) if integers.concerns(&received) => integers.normalised(&received, &mut repairs),
-            _ => received,
-        };
-        if self.accepts(&arguments) {
-            return Ok(Prepared { arguments, repairs });
+    pub(crate) fn prepare(&self, arguments: &mut Value, repairs: &mut Vec<Repair>) -> Result<(), Vec<SchemaIssue>> {
+        let Ok(compiled) = self.compiled() else { return Err(self.issues(arguments)) };
+        if let Some(integers) = &compiled.integers
+            && integers.concerns(arguments)
+        {
+            *arguments = integers.normalised(arguments, repairs);
         }
-        self.without_stray_nulls(arguments, repairs)
+        if compiled.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        self.leave_stray_nulls_out(arguments, repairs)
     }
 
     #[cold]
-    fn without_stray_nulls(&self, arguments: Value, mut repairs: Vec<Repair>) -> Result<Prepared, Vec<SchemaIssue>> {
-        let issues = self.issues(&arguments);
+    fn leave_stray_nulls_out(&self, arguments: &mut Value, repairs: &mut Vec<Repair>) -> Result<(), Vec<SchemaIssue>> {
+        let issues = self.issues(arguments);
         let nulls: Vec<&str> = issues
             .iter()
             .map(|issue| issue.pointer.as_str())
@@ -141,15 +135,15 @@ impl CompiledSchema {
         if nulls.is_empty() {
             return Err(issues);
         }
-        let without = integers::without(&arguments, &nulls);
+        let without = integers::without(arguments, &nulls);
         if !self.accepts(&without) {
             return Err(issues);
         }
-        repairs.extend(
-            nulls.iter().map(|pointer| Repair { pointer: (*pointer).to_owned(), action: "left out a null that the schema does not allow" }),
-        );
+        let action = "left out a null that the schema does not allow";
+        repairs.extend(nulls.iter().map(|pointer| Repair { pointer: (*pointer).to_owned(), action }));
         repairs.dedup();
-        Ok(Prepared { arguments: without, repairs })
+        *arguments = without;
+        Ok(())
     }
 }
 

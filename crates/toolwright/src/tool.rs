@@ -5,14 +5,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::composite::CompositeBody;
-use crate::frame::Call;
+use crate::frame::{Call, Names};
 use crate::schema::{CompiledSchema, SchemaError};
 use crate::value::{Text, Value};
 
@@ -79,6 +79,8 @@ pub(crate) struct Def {
     pub(crate) annotations: Option<Value>,
     pub(crate) hidden: bool,
     pub(crate) body: Body,
+    /// Names for the path of a run that begins with this tool; made when the first one does.
+    pub(crate) root: OnceLock<Arc<Names>>,
 }
 
 impl std::fmt::Debug for ToolDef {
@@ -206,6 +208,10 @@ impl ToolDef {
         crate::schema::pin::pinned(self, pinned)
     }
 
+    pub(crate) fn root_names(&self) -> Arc<Names> {
+        self.0.root.get_or_init(|| Arc::new(Names::of_root(&self.0.name))).clone()
+    }
+
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Def)) -> Self {
         let mut def = self.0.copied();
         change(&mut def);
@@ -231,6 +237,7 @@ impl Def {
                 Body::Handler(handler) => Body::Handler(handler.clone()),
                 Body::Composite(body) => Body::Composite(body.clone()),
             },
+            root: OnceLock::new(),
         }
     }
 }
@@ -406,6 +413,7 @@ impl ToolBuilder {
             annotations: self.annotations,
             hidden: false,
             body,
+            root: OnceLock::new(),
         }))
     }
 }

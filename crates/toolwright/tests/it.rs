@@ -1,4 +1,41 @@
 //! Behaviour through the public API.
+#![expect(clippy::disallowed_methods, reason = "tests read their case files")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "what the tests stand on are tests too, and they read their case files"
+)]
 
+#[path = "it/arguments.rs"]
+mod arguments;
+#[path = "it/cancelling.rs"]
+mod cancelling;
 #[path = "it/case_files.rs"]
 mod case_files;
+#[path = "it/codes.rs"]
+mod codes;
+#[path = "it/dry_running.rs"]
+mod dry_running;
+#[path = "it/field_cases.rs"]
+mod field_cases;
+#[path = "it/gate.rs"]
+mod gate;
+#[path = "it/journals.rs"]
+mod journals;
+#[path = "it/limits.rs"]
+mod limits;
+#[path = "it/mapping.rs"]
+mod mapping;
+#[path = "it/properties.rs"]
+mod properties;
+#[path = "it/references.rs"]
+mod references;
+#[path = "it/registering.rs"]
+mod registering;
+#[path = "it/running.rs"]
+mod running;
+#[path = "it/world.rs"]
+mod world;

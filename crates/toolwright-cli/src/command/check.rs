@@ -5,7 +5,7 @@ use crate::args::Format;
 use crate::diagnostic::{self, Finding, count};
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::view::State;
 
 /// Checks the files, and unless `offline` asks every source.
@@ -22,6 +22,7 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
     if until_first(host.close()).await.is_none() {
         return Exit::Interrupted;
     }
+    leave_at_next();
     let findings = &host.findings;
     let (errors, _) = count(findings);
     match app.output.format {

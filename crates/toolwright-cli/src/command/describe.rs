@@ -30,7 +30,7 @@ pub(crate) async fn describe(app: &App, id: &str) -> Exit {
         Format::Json => format!("{:#}\n", tool.to_json(true)),
         Format::Human | Format::Plain => human(app.output, tool),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 

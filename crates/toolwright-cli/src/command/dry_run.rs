@@ -23,8 +23,8 @@ pub(crate) async fn dry_run(app: &App, args: &DryArgs, rehearse: bool) -> Exit {
     };
     match with_tool(app, &args.run, change).await {
         Err(exit) => exit,
-        Ok(Outcome { result: Ok(result), host }) => {
-            app.output.result(&host.secrets.mask(&told(app, &result)));
+        Ok(Outcome { result: Ok(result), .. }) => {
+            app.output.result(&told(app, &result));
             Exit::Ok
         }
         Ok(Outcome { result: Err(error), host }) => failure::tell(app.output, &error, &args.run.tool, &host.secrets),

@@ -6,7 +6,7 @@ use crate::code;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::style::{Style, one_line};
 use crate::view::{Inside, StepView, ToolView, effect_words, stands_out};
 use crate::wiring::{From, reads};
@@ -27,7 +27,7 @@ pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
         return app.fail(vec![finding], Exit::Usage);
     };
     let picture = draw(tool, inside, drawing, app.output.out);
-    app.output.result(&host.secrets.mask(&picture));
+    app.output.result(&picture);
     Exit::Ok
 }
 
@@ -43,7 +43,10 @@ pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
     let opened = until_first(Host::open(config, &grants, &want)).await;
     let host = opened.ok_or(Exit::Interrupted)?;
     match until_first(host.close()).await {
-        Some(()) => Ok(host),
+        Some(()) => {
+            leave_at_next();
+            Ok(host)
+        }
         None => Err(Exit::Interrupted),
     }
 }

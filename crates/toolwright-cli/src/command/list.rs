@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::host::{Host, Want};
-use crate::interrupt::until_first;
+use crate::interrupt::{leave_at_next, until_first};
 use crate::output::Output;
 use crate::style::{cut, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
@@ -28,13 +28,14 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
     if until_first(host.close()).await.is_none() {
         return Exit::Interrupted;
     }
+    leave_at_next();
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {
         Format::Json => json(&host, &shown),
         Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
         Format::Human => human(app.output, &host, &shown),
     };
-    app.output.result(&host.secrets.mask(&text));
+    app.output.result(&text);
     Exit::Ok
 }
 

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure;
 use crate::host::{Host, Want};
 use crate::input;
-use crate::interrupt::{until_first, until_second};
+use crate::interrupt::{leave_at_next, until_first, until_second};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::style::printable;
@@ -52,17 +52,24 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     let grants = app.grants(&config);
     let want = Want::Tool(args.tool.clone());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let host = opened.ok_or(Exit::Interrupted)?;
-    let ready = ready(app, &host, &args.tool);
-    let input = ready.and_then(|tool| input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage)));
+    let mut host = opened.ok_or(Exit::Interrupted)?;
+    let input = ready(app, &host, &args.tool).and_then(|tool| {
+        let input = input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))?;
+        let hidden: Vec<String> = input::hidden(&input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
+        Ok((input, hidden))
+    });
     let called = match input {
-        Ok(input) => call(app, &host, Invocation::new(args.tool.as_str(), input), change).await,
+        Ok((input, hidden)) => {
+            hidden.iter().for_each(|text| host.secrets.add(text));
+            call(app, &host, Invocation::new(args.tool.as_str(), input), change).await
+        }
         Err(exit) => Err(exit),
     };
     let closed = until_first(host.close()).await;
     if closed.is_none() {
         return Err(Exit::Interrupted);
     }
+    leave_at_next();
     let result = called?;
     Ok(Outcome { result, host })
 }
@@ -149,13 +156,12 @@ fn printed(output: Output, result: &ToolResult) -> String {
 /// A value as it goes to standard output: text as text, everything else as JSON.
 pub(crate) fn shown(output: Output, value: &Value) -> String {
     let text = match (output.format, value.as_str()) {
-        (Format::Json, _) => value.to_json_pretty(),
-        // A terminal obeys what it is sent; a tool's text is to be read, not obeyed.
-        (Format::Human, Some(text)) if output.out.colour() => printable(text),
-        (_, Some(text)) => text.to_owned(),
+        (Format::Json, _) | (Format::Human, None) => value.to_json_pretty(),
+        (Format::Human | Format::Plain, Some(text)) => text.to_owned(),
         (Format::Plain, None) => value.to_json_string(),
-        (Format::Human, None) => value.to_json_pretty(),
     };
+    // A terminal obeys what it is sent; a tool's output is to be read, not obeyed.
+    let text = if output.terminal { printable(&text) } else { text };
     if text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 

@@ -8,11 +8,13 @@ use crate::app::App;
 use crate::args::Format;
 use crate::code;
 use crate::config::policy::PolicyEntry;
+use crate::config::source::SourceKind;
 use crate::config::{Config, Layer};
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::grant::{Grants, canonical, shell_word};
 use crate::host::{Host, Want};
+use crate::style::{cut, one_line, pad, wrap};
 use crate::trust::{TrustStore, Verdict};
 use crate::view::effect_words;
 
@@ -29,6 +31,8 @@ struct Request {
 struct Asked {
     id: String,
     effect: String,
+    /// The command line as the file writes it, of a tool that is one.
+    runs: Option<String>,
     new: bool,
 }
 
@@ -136,9 +140,22 @@ async fn tools(app: &App, config: &Config, policy: &PolicyEntry, verdict: &Verdi
             .find(|(known, _)| *known == id)
             .map_or_else(|| "not described in this file".to_owned(), |(_, words)| words.clone()),
         new: !before.is_empty() && !before.contains(&id),
+        runs: command_line(config, &id),
         id,
     })
     .collect()
+}
+
+/// What the tool runs, as written: nothing is expanded, so nothing secret is shown.
+fn command_line(config: &Config, id: &str) -> Option<String> {
+    let commands = config.sources.iter().filter_map(|source| match &source.kind {
+        SourceKind::Commands(tools) => Some(tools),
+        SourceKind::Server(_) | SourceKind::Off { .. } => None,
+    });
+    let tool = commands.flatten().find(|tool| tool.id == id)?;
+    let words = tool.argv.iter().filter_map(|element| element.node.scalar());
+    let words: Vec<String> = words.map(|scalar| shell_word(&one_line(&scalar.text))).collect();
+    Some(words.join(" "))
 }
 
 async fn effects(app: &App, config: &Config) -> Vec<(String, String)> {
@@ -164,7 +181,7 @@ async fn effects(app: &App, config: &Config) -> Vec<(String, String)> {
         let words = effect_words(tool.effect.as_ref());
         match tool.description.as_str() {
             "" => (tool.id.clone(), words),
-            text => (tool.id.clone(), format!("{words}: {}", crate::style::one_line(text))),
+            text => (tool.id.clone(), format!("{words}: {}", one_line(text))),
         }
     });
     described.chain(declared).collect()
@@ -183,14 +200,20 @@ fn shown(app: &App, request: &Request) -> String {
     );
     for tool in &request.tools {
         let new = if tool.new { style.yellow("new  ") } else { String::new() };
-        let id = crate::style::pad(&tool.id, width);
+        let id = pad(&one_line(&tool.id), width);
         let room = app.output.width().saturating_sub(width + 9);
-        let effect = crate::style::cut(&tool.effect, room);
+        let effect = cut(&tool.effect, room);
         let _ = writeln!(out, "  {}  {new}{effect}", style.bold(&id));
+        if let Some(runs) = &tool.runs {
+            let indent = " ".repeat(width + 4);
+            // The whole of it: what matters may stand at the end.
+            let text = wrap(&format!("runs: {runs}"), app.output.width(), &indent);
+            let _ = writeln!(out, "{}", style.dim(&text));
+        }
     }
     if let Verdict::Changed(before) = &request.verdict {
         let gone = before.iter().filter(|id| !request.tools.iter().any(|tool| tool.id == **id));
-        let gone: Vec<String> = gone.map(|id| format!("`{id}`")).collect();
+        let gone: Vec<String> = gone.map(|id| format!("`{}`", one_line(id))).collect();
         let _ = writeln!(out, "\nyou accepted another list of this file before");
         if !gone.is_empty() {
             let _ = writeln!(out, "no longer in it: {}", gone.join(", "));
@@ -226,7 +249,7 @@ fn done(app: &App, request: &Request, word: &str) -> Exit {
             app.output.result(&format!(
                 "{word}: composites of `{}` may use {}\n",
                 request.name,
-                ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+                ids.iter().map(|id| format!("`{}`", one_line(id))).collect::<Vec<_>>().join(", ")
             ));
             app.output.note(&format!("take it back with `toolwright trust {file} --revoke`\n"));
         }

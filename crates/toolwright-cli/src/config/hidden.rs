@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn values_are_hidden_and_places_stay() {
-        let text = "a:\n  env: {T: hunter2, U: \"${U}\"}\n  headers:\n    A: Bearer ${T}\n    B: Bearer xé\n  url: u\n";
-        let hidden = "a:\n  env: {T: *******, U: \"${U}\"}\n  headers:\n    A: Bearer ${T}\n    B: ****** ***\n  url: u\n";
+        let text = "a:\n  env: {T: hunter2, U: \"Bearer ${U}\" }\n  headers:\n    A: Bearer ${T}\n    B: Bearer xé\n  url: u\n";
+        let hidden = "a:\n  env: {T: *******, U: \"Bearer ${U}\" }\n  headers:\n    A: Bearer ${T}\n    B: ****** ***\n  url: u\n";
         assert_eq!(shown(text), hidden);
         assert_eq!(text.len(), hidden.len());
     }

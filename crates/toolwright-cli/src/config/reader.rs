@@ -243,11 +243,22 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// ` of the source x`, for messages that stand alone in a log.
+    fn owned_by(&self) -> String {
+        match &self.owner {
+            Owner::File => String::new(),
+            Owner::Source(name) => format!(" of the source `{name}`"),
+            Owner::Tool(id) => format!(" of the tool `{id}`"),
+            Owner::Composite(id) => format!(" of the composite `{id}`"),
+        }
+    }
+
     fn fault(&mut self, fault: Fault, node: &Node, what: &str) {
         match fault {
             Fault::Missing { variable, span } => {
                 let span = node.part(self.source.text(), &span);
-                let message = format!("the environment variable `{variable}` is not set, {what} needs it");
+                let of = self.owned_by();
+                let message = format!("the environment variable `{variable}` is not set, and {what}{of} needs it");
                 let help = format!("set `{variable}`, or give a default: `${{{variable}:-...}}`");
                 self.error(code::UNRESOLVED_VARIABLE, message, &span, "not set", Some(help));
             }

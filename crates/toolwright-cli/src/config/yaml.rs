@@ -172,6 +172,19 @@ impl Node {
         same.then(|| found.key_span.clone())
     }
 
+    /// The place that the core means when a schema cannot be used: `the input schema cannot be used:
+    /// /properties/x: ...`, seen from the mapping that holds `input` and `output`.
+    pub(crate) fn schema_place(&self, message: &str) -> Option<Span> {
+        let which = ["input", "output"].into_iter().find(|which| message.contains(&format!("the {which} schema")))?;
+        let entry = self.entry(which)?;
+        let pointer = message.split("cannot be used: ").nth(1).and_then(|rest| rest.split(": ").next());
+        let pointer = pointer.filter(|pointer| pointer.starts_with('/') && pointer.len() > 1);
+        Some(match pointer {
+            Some(pointer) => entry.value.pointer(pointer).span.clone(),
+            None => entry.key_span.clone(),
+        })
+    }
+
     /// What it is, in the words of messages: `text`, `a list`, ...
     pub(crate) fn described(&self) -> &'static str {
         match &self.kind {

@@ -8,6 +8,7 @@ use miette::{
 };
 
 use super::{Finding, Label, SourceText};
+use crate::style::printable;
 
 /// Lines shown above and below the line that is meant.
 const CONTEXT_LINES: usize = 1;
@@ -70,7 +71,7 @@ impl Picture<'_> {
 
 impl fmt::Display for Picture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&printable(&self.0.message))
     }
 }
 
@@ -90,7 +91,7 @@ impl Diagnostic for Picture<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let lines: Vec<String> = self.elsewhere().into_iter().chain(self.0.help.clone()).collect();
-        (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn fmt::Display>)
+        (!lines.is_empty()).then(|| Box::new(printable(&lines.join("\n"))) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -116,7 +117,7 @@ fn labelled(label: &Label, main: bool) -> LabeledSpan {
         0 => rest.chars().next().map_or(0, char::len_utf8),
         length => length,
     };
-    let text = (!label.text.is_empty()).then(|| label.text.clone());
+    let text = (!label.text.is_empty()).then(|| printable(&label.text));
     match main {
         true => LabeledSpan::new_primary_with_span(text, (start, length)),
         false => LabeledSpan::new(text, start, length),

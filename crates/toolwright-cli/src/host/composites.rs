@@ -14,6 +14,9 @@ use crate::wire;
 /// Codes of rules that refuse; everything else is a mistake.
 const REFUSALS: [&str; 2] = ["step_not_chainable", "side_effects_undeclared"];
 
+/// What stands between a step and the reason why its tool cannot be called.
+const CANNOT: &str = ", which cannot be called: ";
+
 /// What became of a composite before the core was asked.
 type Verdict = Option<State>;
 
@@ -116,9 +119,11 @@ impl Build<'_> {
         }
         if let Some(view) = self.view(&step.tool) {
             let inner = view.state.why()?;
+            // Through many composites the first cause is what counts, not the way to it.
+            let cause = inner.message.rsplit(CANNOT).next().unwrap_or_default();
             let reason = Why {
                 code: inner.code.clone(),
-                message: format!("step `{}` uses `{}`, which cannot be called: {}", step.step, step.tool, inner.message),
+                message: format!("step `{}` uses `{}`{CANNOT}{cause}", step.step, step.tool),
                 help: inner.help.clone(),
             };
             return Some(match view.state {
@@ -157,9 +162,9 @@ impl Build<'_> {
         let form = self.issues(entry, issues);
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
-            let taken = self.scratch().register(composite).map(|_| ()).err();
-            let more = taken.map(|error| after_a_bad_form(error, named, form.is_some()));
-            let found = self.issues(entry, more.unwrap_or_default());
+            let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
+            let more = more.unwrap_or_default().into_iter().chain(schema_issues(entry));
+            let found = self.issues(entry, more.collect());
             return form.or(found).unwrap_or(State::Ready);
         }
         match self.registry.register(composite) {
@@ -174,21 +179,26 @@ impl Build<'_> {
                 State::Ready
             }
             Err(error) => {
-                let found = self.issues(entry, error.issues);
-                found.unwrap_or(State::Ready)
+                let reason = Why { code: error.code().to_owned(), message: error.to_string(), help: None };
+                let schema = schema_issues(entry);
+                let found = self.issues(entry, error.issues.into_iter().chain(schema).collect());
+                found.unwrap_or(State::Broken(reason))
             }
         }
     }
 
-    /// A registry with the same tools, for a look at a composite that is not taken in.
-    fn scratch(&self) -> Registry {
-        let policy = Policy::new().side_effecting_tools(self.grants.listed());
-        let mut scratch = Registry::with_policy(policy);
-        for tool in &self.tools {
+    /// What the core says about a composite that is not taken in.
+    fn look(&mut self, composite: Composite) -> Option<RegisterError> {
+        let policy = || Policy::new().side_effecting_tools(self.grants.listed());
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
+        for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());
         }
-        scratch
+        let error = scratch.register(composite).map(|_| ()).err();
+        // One that it took in must not be there for the next.
+        self.scratch = error.is_some().then_some((self.tools.len(), scratch));
+        error
     }
 
     /// Keeps what the core found, with places; the state that follows, worst first.
@@ -220,7 +230,10 @@ impl Build<'_> {
 
     fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
         let key = issue.code == "invalid_args" || issue.message.contains("is not a field");
-        let place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        if issue.code == "invalid_schema" {
+            place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
+        }
         let finding = match issue.severity {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
@@ -271,6 +284,18 @@ fn with_the_other_place(finding: Finding, entry: &CompositeEntry, issue: &SpecIs
         Some(first) => finding.at(&entry.place.source, first.span.clone(), "first here"),
         None => finding,
     }
+}
+
+/// What is wrong with the schema of the input, which the core looks at only when the steps are right.
+fn schema_issues(entry: &CompositeEntry) -> Vec<SpecIssue> {
+    let Some(input) = &entry.input else {
+        return Vec::new();
+    };
+    let probe = toolwright::tool(entry.id.as_str(), "").input_schema(input.clone());
+    let probe = probe.run_json(|value, _call| std::future::ready(Ok(value)));
+    let found = Registry::new().register(probe).map(|_| ()).err();
+    let issues = found.map(|error| error.issues).unwrap_or_default();
+    issues.into_iter().filter(|issue| issue.code == "invalid_schema").collect()
 }
 
 /// What can be known of a specification whose form is wrong: its steps, in their places.

@@ -196,18 +196,48 @@ impl Build<'_> {
             }
             Err(error) => error,
         };
-        let place = self.claims.get(tool.name()).and_then(|claims| claims.first()).cloned();
-        let mut reason = None;
+        let claim = self.claims.get(tool.name()).and_then(|claims| claims.first());
+        let place = claim.map(|(place, _)| place.clone());
+        let described = self.command(owner);
+        let mut findings = Vec::new();
         for issue in &error.issues {
             let message = format!("`{}`: {}", tool.name(), issue.message);
             let mut finding = Finding::error(issue.code, message).maybe_help(issue.help.clone()).owner(owner.clone());
-            if let Some((place, _)) = &place {
-                finding = finding.at(&place.source, place.span.clone(), "");
+            if let Some(place) = &place {
+                let schema = described.and_then(|command| command.node.schema_place(&issue.message));
+                finding = finding.at(&place.source, schema.unwrap_or_else(|| place.span.clone()), "");
             }
-            reason.get_or_insert_with(|| why(&finding));
-            self.findings.push(finding);
+            findings.push(finding);
         }
+        let reason = findings.first().map(why);
+        self.findings.extend(findings);
         reason
+    }
+
+    /// The command line that a tool is, when it is one.
+    fn command(&self, owner: &Owner) -> Option<&'_ CommandEntry> {
+        let commands = self.config.sources.iter().filter_map(|source| match &source.kind {
+            SourceKind::Commands(commands) => Some(commands),
+            SourceKind::Server(_) | SourceKind::Off { .. } => None,
+        });
+        commands.flatten().find(|command| *owner == Owner::Tool(command.id.clone()))
+    }
+
+    /// Names of sources that are given twice, in one file or in two.
+    pub(super) fn duplicate_sources(&mut self) {
+        let sources = &self.config.sources;
+        for (at, second) in sources.iter().enumerate() {
+            let Some(first) = sources.iter().take(at).find(|first| first.name == second.name) else {
+                continue;
+            };
+            self.findings.push(
+                Finding::error(code::DUPLICATE_ID, format!("two sources are called `{}`", second.name))
+                    .at(&second.place.source, second.place.span.clone(), "again here")
+                    .at(&first.place.source, first.place.span.clone(), "first here")
+                    .help("rename one of them; tools of an MCP source take its name as their prefix")
+                    .owner(Owner::Source(second.name.clone())),
+            );
+        }
     }
 
     /// A tool that cannot be called stays visible.

@@ -4,6 +4,7 @@ use toolwright::{Effect, ToolDef, Value};
 
 use crate::config::Config;
 use crate::config::composite::CompositeEntry;
+use crate::style::one_line;
 use crate::view::{Inside, State, StepView, ToolView};
 
 /// A tool that a source offers.
@@ -103,7 +104,7 @@ fn step_view(index: usize, step: &Value, views: &[ToolView]) -> StepView {
     let known = views.iter().find(|view| view.id == tool);
     StepView {
         name: text("name").map_or_else(|| format!("#{index}"), str::to_owned),
-        tool: tool.to_owned(),
+        tool: one_line(tool),
         mapping: step.get("inputMapping").cloned().unwrap_or(Value::Null),
         effect: known.map(|view| view.effect.clone()),
         nested: known.is_some_and(|view| view.inside.is_some()),

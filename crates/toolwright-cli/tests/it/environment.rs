@@ -35,8 +35,9 @@ fn every_form_expands_in_every_field_once() {
     );
     let fails = world.run("run b_show");
     assert_eq!(fails.code, 10, "{}", fails.err);
-    for word in ["config_unresolved_variable", "toolwright.yaml:10:", "`MISSING`", "`args`"] {
-        assert!(fails.err.contains(word), "{word}: {}", fails.err);
+    let plain = world.run("run b_show --format plain");
+    for word in ["config_unresolved_variable", "toolwright.yaml:10:", "`MISSING`", "`args`", "source `b`"] {
+        assert!(plain.err.contains(word), "{word}: {}", plain.err);
     }
     assert!(!world.has("record-b.txt"), "it must not start");
     let check = world.run("check --format plain");

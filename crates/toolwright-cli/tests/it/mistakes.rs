@@ -123,3 +123,83 @@ fn damaged_files_are_told_and_never_break_the_command() {
         assert!(!done.err.contains("panicked"), "round {round}: {done:?}");
     }
 }
+
+/// C48 of the field failures: one message for each bad reference, and nothing runs.
+#[test]
+fn every_malformed_reference_is_told_before_anything_runs() {
+    let world = World::new("malformed");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a: {argv: [sh, -c, "echo ran > ran.txt"], effect: read}
+      b: {argv: [echo, "{p?}", "{q?}", "{r?}", "{s?}", "{t?}"], effect: read}
+composites:
+  c:
+    mode: compose
+    steps:
+      - {name: s1, tool: a, inputMapping: {}}
+      - name: s2
+        tool: b
+        inputMapping: {p: "$steps[0", q: "$input..q", r: "$prev.", s: "$steps[one].x", t: "$prev.items[]"}
+"#,
+    );
+    let done = world.run("run c --format plain --input {\"q\":1}");
+    assert_eq!((done.code, done.out.as_str()), (20, ""));
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert_eq!(lines.len(), 5, "{}", done.err);
+    for text in ["$steps[0", "$input..q", "$prev.", "$steps[one].x", "$prev.items[]"] {
+        let line = lines.iter().find(|line| line.contains(&format!("`{text}`")));
+        assert!(line.unwrap().starts_with("toolwright.yaml:13:"), "{text}: {}", done.err);
+    }
+    assert!(!world.has("ran.txt"));
+}
+
+/// A file, and what it names, is shown; it must not move the cursor of whoever looks.
+#[test]
+fn a_file_cannot_command_the_terminal() {
+    let world = World::new("terminal");
+    world.write(
+        "toolwright.yaml",
+        "sourcs: \"\u{1b}[2J\"\ncomposites:\n  c: {description: \"\\e[31mred\", steps: [{name: a, tool: \"\\e[31mred\"}]}\npolicy: {sideEffectingTools: [\"\\e[31mx\"]}\n",
+    );
+    let text = world.read("toolwright.yaml");
+    for line in ["check", "list", "run c", "describe c", "trust toolwright.yaml"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+    world.write("toolwright.yaml", text.split_once('\n').unwrap().1);
+    for line in ["check", "list", "run c", "describe c", "graph c", "trust toolwright.yaml", "trust toolwright.yaml --yes"] {
+        let done = world.run(line);
+        assert!(!done.out.contains('\u{1b}') && !done.err.contains('\u{1b}'), "{line}: {done:?}");
+    }
+}
+
+#[test]
+fn a_bad_schema_is_shown_where_it_is_written() {
+    let world = World::new("bad_schema");
+    world.write(
+        "toolwright.yaml",
+        r#"sources:
+  s:
+    tools:
+      a:
+        argv: [echo, "{x}"]
+        input: {type: object, required: [x], properties: {x: {type: strin}}}
+      b:
+        argv: [echo]
+        output: {type: 7}
+  t: {command: x}
+mcpServers:
+  s: {command: x}
+composites:
+  c:
+    input: {type: object, required: yes}
+    steps: [{name: s, tool: b}]
+"#,
+    );
+    let done = world.run("check --offline --format plain");
+    let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
+}

@@ -2,12 +2,12 @@
 
 use crate::world::{Done, World};
 
-const CANARIES: [&str; 4] = ["CANARY-ENV-12bc", "CANARY-FILE-88dd", "CANARY-HDR-77aa", "CANARY-ARG-5d5d"];
+const CANARIES: [&str; 5] = ["CANARY-ENV-12bc", "CANARY-FILE-88dd", "CANARY-HDR-77aa", "CANARY-ARG-5d5d", "CANARY-PW-91f3"];
 
 #[track_caller]
 fn unseen(line: &str, done: &Done) {
     for canary in CANARIES {
-        for part in [canary, canary.get(..12).unwrap()] {
+        for part in [canary, canary.get(..11).unwrap()] {
             assert!(!done.out.contains(part), "{line}: {}", done.out);
             assert!(!done.err.contains(part), "{line}: {}", done.err);
         }
@@ -22,44 +22,7 @@ fn no_secret_is_in_any_output() {
     world.set("TOKEN", CANARIES[0]);
     world.set("HEADER", CANARIES[2]);
     world.set("ARGUMENT", CANARIES[3]);
-    world.write(
-        "toolwright.yaml",
-        r#"
-sources:
-  small:
-    command: sh
-    args: [server.sh, "${ARGUMENT}"]
-    env:
-      SHOWN: "${TOKEN}"
-      OTHER: CANARY-FILE-88dd
-      WRONG: [CANARY-FILE-88dd]
-  fine:
-    command: sh
-    args: [server.sh, "${ARGUMENT}"]
-    env: {SHOWN: "${TOKEN}", OTHER: CANARY-FILE-88dd}
-    startTimeout: 20 parsecs
-  works:
-    command: sh
-    args: [server.sh, "${ARGUMENT}"]
-    env: {SHOWN: "${TOKEN}", OTHER: CANARY-FILE-88dd}
-  gone:
-    command: "no-such-program-${ARGUMENT}"
-    env: {SHOWN: "${TOKEN}"}
-  web:
-    url: "http://127.0.0.1:9/${ARGUMENT}"
-    headers: {Authorization: "Bearer ${HEADER}", X: CANARY-FILE-88dd}
-  shell:
-    env: {SHOWN: "${TOKEN}", OTHER: CANARY-FILE-88dd}
-    tools:
-      tell: {argv: [sh, -c, 'echo "$SHOWN $OTHER" >&2; exit 3'], effect: read}
-      missing: {argv: ["no-such-${ARGUMENT}"], effect: read}
-tools:
-  works_leak: {effect: read}
-composites:
-  leaks: {steps: [{name: a, tool: works_leak}]}
-  tells: {steps: [{name: a, tool: tell}]}
-"#,
-    );
+    world.copy("canary.yaml", "toolwright.yaml");
     for line in [
         "check",
         "check --offline",
@@ -72,6 +35,7 @@ composites:
         "run tell",
         "run tells",
         "run missing",
+        "run login password=CANARY-PW-91f3",
         "run gone_x",
         "run web_x",
         "run small_x",
@@ -85,6 +49,9 @@ composites:
         }
     }
     assert_eq!(world.run("run works_show").out, "hello\n");
+    for line in ["run tell", "run login password=CANARY-PW-91f3"] {
+        assert!(world.run(line).err.contains("[secret]"), "{line} should have had something to hide");
+    }
 }
 
 /// A file that cannot be read as YAML is quoted all the same, and must be quoted with care.
@@ -102,4 +69,23 @@ fn a_syntax_error_next_to_a_secret_hides_it() {
         assert!(done.out.contains("config_syntax"), "{}", done.out);
         unseen(text, &done);
     }
+}
+
+/// A secret may be any word; documents stay documents.
+#[test]
+fn masking_never_breaks_a_document() {
+    let world = World::new("masking");
+    world.write(
+        "toolwright.yaml",
+        "sources: {s: {env: {A: 'true', B: read, C: false}, tools: {t: {description: I read it, argv: [cat, '{x}'], effect: read}}}}\n",
+    );
+    for line in ["list", "describe t", "check"] {
+        let done = world.run(&format!("{line} --format json"));
+        let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+        assert!(document.is_object(), "{line}");
+    }
+    let failed = world.run("run t x=missing --format json");
+    let document: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!(document["success"], false);
+    assert!(world.run("list").out.contains("I [secret] it"));
 }

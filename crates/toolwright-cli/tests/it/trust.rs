@@ -1,6 +1,6 @@
 //! A project file cannot grant: the user has to look and say yes, and a change asks again.
 
-use crate::world::World;
+use crate::world::{World, golden};
 
 const COPY: &str = "run copy_note from=a.txt to=b.txt";
 
@@ -16,6 +16,7 @@ fn refused_then_trusted_then_changed() {
     let nobody = world.run("trust toolwright.yaml");
     assert_eq!(nobody.code, 12);
     assert!(nobody.err.contains("write_note") && nobody.err.contains("write: Writes a note"), "{}", nobody.err);
+    golden("trust.txt", &nobody.err);
     assert_eq!(world.run(COPY).code, 11);
 
     let yes = world.run("trust toolwright.yaml --yes");

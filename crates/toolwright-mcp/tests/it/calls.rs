@@ -84,6 +84,7 @@ fn failed(error: &CallError) -> Failed {
     let (details, content, happened) = match error.root_cause() {
         Fault::Tool { error, .. } => {
             let happened = match error.aftermath() {
+                Aftermath::Happened => Happened::Failed,
                 Aftermath::Nothing => Happened::Nothing,
                 Aftermath::Unknown => Happened::Unknown,
                 Aftermath::Answered => Happened::Failed,

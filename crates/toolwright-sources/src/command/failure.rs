@@ -177,7 +177,7 @@ impl Report<'_> {
             members.push(("line", Value::from(line)));
             members.push(("column", Value::from(column)));
         }
-        self.error("invalid_output", &message, &problem.help).details(Value::object(members))
+        self.error("invalid_output", &message, &problem.help).details(Value::object(members)).it_happened()
     }
 
     fn unknown(&self, error: ToolError) -> ToolError {

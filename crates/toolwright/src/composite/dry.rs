@@ -33,6 +33,12 @@ impl StepOutputs {
         Some(output)
     }
 
+    /// The given key that looks most like `step`, which has no output, and that no step has asked for.
+    pub(crate) fn nearest(&self, step: &str) -> Option<&str> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        crate::nearest::nearest(step, self.outputs.keys().filter(|key| !used.contains(*key)).map(Text::as_str))
+    }
+
     /// Keys that no step asked for.
     pub(crate) fn unused(&self) -> Vec<Text> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);

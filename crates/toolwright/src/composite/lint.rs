@@ -3,31 +3,48 @@
 
 use super::compile::compile;
 use super::spec::{CompositeSpec, Severity, SpecIssue, StepSpec};
+use crate::gate::Chainability;
 use crate::reference::Dialect;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
 
-/// Finds everything at once. `resolve` gives the tool of a name, `known` the names for suggestions.
-pub(crate) fn lint(spec: &Value, dialect: Option<Dialect>, resolve: &dyn Fn(&str) -> Option<ToolDef>, known: &[&str]) -> Vec<SpecIssue> {
-    let (spec, mut issues) = match CompositeSpec::read(spec, dialect) {
-        Ok(read) => read,
-        Err(error) => return error.issues,
-    };
+/// The tool of a name now, and whether a step may use it.
+pub(crate) type Judge<'a> = dyn Fn(&str) -> (Option<ToolDef>, Chainability) + 'a;
+
+/// Finds everything at once. `known` are the names for suggestions.
+pub(crate) fn lint(spec: &Value, dialect: Option<Dialect>, judge: &Judge<'_>, known: &[&str]) -> Vec<SpecIssue> {
+    let (spec, mut issues) = CompositeSpec::read_all(spec, dialect);
+    let Some(spec) = spec else { return issues };
     match compile(&Text::new(), &spec) {
         Ok(compiled) => issues.extend(compiled.warnings),
         Err(found) => issues.extend(found),
     }
-    for (index, step) in spec.steps.iter().enumerate() {
-        let Some(tool) = resolve(&step.tool) else {
-            issues.push(unknown_tool(index, step, known));
-            continue;
-        };
-        issues.extend(wiring(index, step, &tool));
+    // A step without a tool was named above.
+    for (index, step) in spec.steps.iter().enumerate().filter(|(_, step)| !step.tool.trim().is_empty()) {
+        let (tool, verdict) = judge(&step.tool);
+        match tool {
+            None if verdict == Chainability::NoGate => {
+                issues.extend(not_allowed(index, step, verdict));
+                break;
+            }
+            None => issues.push(unknown_tool(index, step, known)),
+            Some(tool) => {
+                issues.extend(not_allowed(index, step, verdict));
+                issues.extend(wiring(index, step, &tool));
+            }
+        }
     }
     if spec.dialect.is_page() {
         issues.extend(page_names(&spec));
     }
     issues
+}
+
+/// What the rule says against this tool as a step, with the change that would allow it.
+pub(crate) fn not_allowed(index: usize, step: &StepSpec, verdict: Chainability) -> Option<SpecIssue> {
+    let (message, help) = (verdict.message(&step.tool), verdict.help(&step.tool));
+    let pointer = format!("/steps/{index}/tool");
+    verdict.code().map(|code| SpecIssue { severity: Severity::Error, code, message, help, pointer, span: None })
 }
 
 pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> SpecIssue {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::effect::{EffectRecord, StepRecord};
 use super::{CompositeBody, GateOf, Program, Step};
-use crate::call;
+use crate::call::{self, Passage};
 use crate::diagnostics::Event;
-use crate::error::{CallError, Fault, StepError, Unresolved};
+use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 use crate::frame::{Call, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
-use crate::schema::Prepared;
+use crate::reference::template::Plan;
 use crate::tool::answer::More;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
@@ -19,7 +19,7 @@ use crate::value::{Object, Text, Value};
 /// A program on loan from its composite.
 struct Lease<'a> {
     body: &'a CompositeBody,
-    program: Option<Box<Program>>,
+    program: Option<Program>,
 }
 
 impl Drop for Lease<'_> {
@@ -32,8 +32,7 @@ impl Drop for Lease<'_> {
 
 /// Runs the steps in order; each sees the results of those before it.
 pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
-    let view = call.run().view.clone();
-    let gate = match (&body.gate, &view) {
+    let gate = match (&body.gate, &call.run().view) {
         (GateOf::Composer(bound), _) if bound.gate().is_some() => Gate::Composer(bound),
         (GateOf::Catalog(links), Some(view)) => Gate::Catalog { view, links },
         _ => return Err(no_gate().into()),
@@ -62,7 +61,9 @@ struct Running<'a> {
     outputs: Vec<Option<Value>>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
-    content_type: Option<Text>,
+    /// What the newest step's tool said beside its output; the last one's belongs to the composite's answer.
+    last: Option<Box<More>>,
+    passage: Passage,
 }
 
 impl<'a> Running<'a> {
@@ -70,17 +71,18 @@ impl<'a> Running<'a> {
         let node = PathNode { parent: Some((call.node().clone(), call.step)), names: program.names.clone(), depth: call.node().depth + 1 };
         let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node) });
         let outputs = Vec::with_capacity(program.steps.len());
-        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), content_type: None }
+        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
 
     async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
         self.warn_about_literals();
         let program = self.program;
         for (index, (step, name)) in program.steps.iter().zip(&program.names.steps).enumerate() {
-            match self.step(index, step, name, input).await {
-                Ok(output) => self.outputs.push(output),
-                Err(error) => return Err(self.stopped(index, name, error)),
+            if let Err(error) = self.step(index, step, name, input).await {
+                return Err(self.stopped(index, name, error));
             }
+            let output = self.passage.answer.output.take();
+            self.outputs.push(output);
             for position in &step.forget {
                 if let Some(output) = self.outputs.get_mut(*position) {
                     *output = None;
@@ -89,28 +91,42 @@ impl<'a> Running<'a> {
         }
         let output = match &program.output {
             None => self.outputs.pop().flatten(),
-            Some(plan) => {
-                let values = Values { input: Some(input), outputs: &self.outputs };
-                self.content_type = None;
-                Some(plan.render(values).map_err(|missing| CallError::from(unresolved(&missing)))?)
-            }
+            Some(plan) => match self.mapped_output(plan, input) {
+                Ok(output) => Some(output),
+                Err(source) => return Err(self.without_output(source)),
+            },
         };
         Ok(self.answer(output))
     }
 
     fn answer(self, output: Option<Value>) -> Answer {
-        let mut answer = Answer { output, more: None };
-        if !self.effects.is_empty() || !self.notes.is_empty() || self.content_type.is_some() {
+        let mut answer = Answer { output, more: self.last };
+        if !self.effects.is_empty() || !self.notes.is_empty() || answer.more.is_some() {
             let more = answer.more();
             more.effects = Some(self.effects);
             more.notes = self.notes;
-            more.content_type = self.content_type;
         }
         answer
     }
 
-    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Gives its output.
-    async fn step(&mut self, index: usize, step: &Step, name: &StepName, input: &Value) -> Result<Option<Value>, CallError> {
+    /// The output that a mapping makes is nobody's answer: what the last step said beside its own does not belong to it.
+    fn mapped_output(&mut self, plan: &Plan, input: &Value) -> Result<Value, CallError> {
+        self.last = None;
+        let values = Values { input: Some(input), outputs: &self.outputs };
+        let output = plan.render(values).map_err(|missing| unresolved(&missing))?;
+        call::within_limits(&output, "output", &self.scope.run, EffectState::NoEffect)?;
+        Ok(output)
+    }
+
+    #[cold]
+    fn without_output(self, source: CallError) -> CallError {
+        let completed = self.program.names.steps.iter().map(|step| step.name.clone()).collect();
+        Fault::Output(OutputError { completed, effects: self.effects, source }).into()
+    }
+
+    /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Leaves the answer in
+    /// the passage.
+    async fn step(&mut self, index: usize, step: &Step, name: &StepName, input: &Value) -> Result<(), CallError> {
         let (tool, verdict) = self.gate.resolve(index, &name.tool);
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
@@ -119,58 +135,58 @@ impl<'a> Running<'a> {
             self.no_cycle(&name.tool)?;
         }
         let values = Values { input: Some(input), outputs: &self.outputs };
-        let arguments = match step.arguments.render(values) {
-            Ok(arguments) => arguments,
-            Err(missing) => return Err(unresolved(&missing).into()),
-        };
+        if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
+            return Err(unresolved(&missing).into());
+        }
         let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
-        let prepared = call::prepare(&call, &tool, arguments)?;
+        call::prepare(&call, &tool, &mut self.passage)?;
         if !matches!(self.scope.run.mode, Mode::Real)
-            && let Some(dry) = not_executed(&call, index, name, &tool, &prepared)
+            && let Some(dry) = not_executed(&call, index, name, &tool, &self.passage.arguments)
         {
             let (output, effect) = dry?;
             self.effects.push(effect);
-            return Ok(Some(output));
+            self.passage.answer = Answer::new(output);
+            return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
-        let answer = if self.scope.run.observer.is_none() {
-            call::perform(&self.scope.run, call, &tool, prepared, Some(self.gate)).await?
+        if self.scope.run.observer.is_none() {
+            call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await?;
         } else {
             self.started(&call, index, name, side_effects);
             let path = call.path();
-            let outcome = call::perform(&self.scope.run, call, &tool, prepared, Some(self.gate)).await;
+            let outcome = call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await;
             self.finished(path, index, outcome.as_ref().err());
-            outcome?
-        };
-        let Answer { output, more } = answer;
-        match more {
-            Some(more) => self.keep(index, name, *more, side_effects, tool.is_composite()),
+            outcome?;
+        }
+        match self.passage.answer.more.take() {
+            Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {
-                self.content_type = None;
+                self.last = None;
                 if side_effects && !tool.is_composite() {
                     self.effects.push(EffectRecord::Ran(record(index, name)));
                 }
             }
         }
-        Ok(output)
+        Ok(())
     }
 
     /// Keeps what a step's tool said beside its output.
-    fn keep(&mut self, index: usize, name: &StepName, more: More, side_effects: bool, nested: bool) {
-        match more.effects {
+    fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
+        match more.effects.take() {
             Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
             Some(reported) => self.effects.extend(reported),
             None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
             None => {}
         }
-        self.notes.extend(more.notes);
-        self.content_type = more.content_type;
+        self.notes.append(&mut more.notes);
+        self.last = Some(more);
     }
 
     #[cold]
     fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
-        if let Fault::Step(inner) = source.fault() {
-            self.effects.extend(inner.effects.iter().map(|effect| effect.clone().under(&name.name)));
+        self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
+        if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
+            self.effects.push(EffectRecord::Ran(record(index, name)));
         }
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),
@@ -186,19 +202,16 @@ impl<'a> Running<'a> {
     }
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
-    fn no_cycle(&self, tool: &Text) -> Result<(), Fault> {
+    fn no_cycle(&self, tool: &Text) -> Result<(), CallError> {
         if !self.scope.node.lineage().any(|ancestor| ancestor == tool) {
             return Ok(());
         }
         let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
         path.reverse();
         path.push(tool);
-        Err(Fault::Refused {
-            code: arcstr::literal!("step_cycle"),
-            message: format!("the composite reaches itself: {}", path.join(" > ")),
-            help: Some("take the step out that leads back".into()),
-            details: None,
-        })
+        let message = format!("the composite reaches itself: {}", path.join(" > "));
+        let help = Some("take the step out that leads back".into());
+        Err(Fault::Refused { code: arcstr::literal!("step_cycle"), message, help, details: None }.into())
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
@@ -248,7 +261,7 @@ pub(crate) fn not_executed(
     index: usize,
     name: &StepName,
     tool: &ToolDef,
-    prepared: &Prepared,
+    arguments: &Value,
 ) -> Option<Result<(Value, EffectRecord), CallError>> {
     let nested = tool.is_composite();
     let side_effects = tool.has_side_effects() != Some(false);
@@ -266,7 +279,10 @@ pub(crate) fn not_executed(
             name.tool,
             Value::from(key.as_str())
         );
-        let help = Some(format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"));
+        let help = Some(match outputs.nearest(&key) {
+            Some(given) => format!("an output is given for `{given}`; is that `{key}`?"),
+            None => format!("a dry run goes on with the output you give for `{key}`; `null` is an output too"),
+        });
         return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
     };
     if let Some(schema) = &tool.0.output
@@ -277,7 +293,7 @@ pub(crate) fn not_executed(
         let message = format!("the output given for step `{key}` does not fit the output schema of `{}`: {}", name.tool, listed.join("; "));
         return Some(Err(Fault::Refused { code: arcstr::literal!("invalid_output"), message, help: None, details: None }.into()));
     }
-    let effect = EffectRecord::WouldRun { step: record(index, name), nested, arguments: prepared.arguments.clone() };
+    let effect = EffectRecord::WouldRun { step: record(index, name), nested, arguments: arguments.clone() };
     Some(Ok((output.clone(), effect)))
 }
 

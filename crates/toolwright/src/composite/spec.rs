@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::compile::compile;
 use crate::limits;
 use crate::reference::Dialect;
 use crate::value::{Object, Text, Value};
@@ -75,7 +76,13 @@ pub struct SpecError {
 impl std::fmt::Display for SpecError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, issue) in self.issues.iter().enumerate() {
-            f.write_str(if index == 0 { "" } else { " " })?;
+            let after_sentence =
+                index.checked_sub(1).and_then(|before| self.issues.get(before)).is_none_or(|issue| issue.message.ends_with('.'));
+            f.write_str(match (index, after_sentence) {
+                (0, _) => "",
+                (_, true) => " ",
+                (_, false) => "; ",
+            })?;
             f.write_str(&issue.message)?;
         }
         Ok(())
@@ -106,20 +113,30 @@ impl CompositeSpec {
     /// Reads a specification. `strictMode: false` in it chooses the page's dialect.
     ///
     /// # Errors
-    /// [`SpecError`] with every problem of the written form. References are read later, when the composite is built.
+    /// [`SpecError`] with every problem of the written form and every bad reference. References of a specification
+    /// whose form is right are read later, when the composite is built.
     pub fn from_value(value: &Value) -> Result<Self, SpecError> {
         Self::read(value, None).map(|(spec, _)| spec)
     }
 
     /// Reads a specification, with warnings; `dialect` decides where the specification does not say `strictMode`.
+    /// When it fails, bad references are named too, so that everything can be mended at once.
     pub(crate) fn read(value: &Value, dialect: Option<Dialect>) -> Result<(Self, Vec<SpecIssue>), SpecError> {
+        let (spec, mut issues) = Self::read_all(value, dialect);
+        let failed = issues.iter().any(|issue| issue.severity == Severity::Error);
+        match spec {
+            Some(spec) if !failed => return Ok((spec, issues)),
+            Some(spec) => issues.extend(compile(&Text::new(), &spec).err().into_iter().flatten()),
+            None => {}
+        }
+        Err(SpecError { issues })
+    }
+
+    /// What could be read, with a stand-in for every step that could not, and everything that is wrong with its form.
+    pub(crate) fn read_all(value: &Value, dialect: Option<Dialect>) -> (Option<Self>, Vec<SpecIssue>) {
         let mut reader = Reader { issues: Vec::new(), dialect: Dialect::Strict };
         let spec = reader.spec(value, dialect);
-        let failed = reader.issues.iter().any(|issue| issue.severity == Severity::Error);
-        match spec {
-            Some(spec) if !failed => Ok((spec, reader.issues)),
-            _ => Err(SpecError { issues: reader.issues }),
-        }
+        (spec, reader.issues)
     }
 }
 
@@ -158,7 +175,7 @@ impl Reader {
             self.wrong("/steps", &message, Some("move some of them into composites of their own".into()));
             return None;
         }
-        let steps = steps.iter().enumerate().filter_map(|(index, step)| self.step(index, step)).collect();
+        let steps = steps.iter().enumerate().map(|(index, step)| self.step(index, step)).collect();
         let spec = CompositeSpec {
             dialect: self.dialect,
             description: self.text(object, "description"),
@@ -170,10 +187,12 @@ impl Reader {
         Some(spec)
     }
 
-    fn step(&mut self, index: usize, value: &Value) -> Option<StepSpec> {
+    fn step(&mut self, index: usize, value: &Value) -> StepSpec {
         let at = format!("/steps/{index}");
-        // What is no object has no tool either, which was said already.
-        let object = value.as_object()?;
+        let Some(object) = value.as_object() else {
+            // What is no object has no tool either, which was said already.
+            return StepSpec { name: Text::new(), tool: Text::new(), input_mapping: Object::default() };
+        };
         self.unknown(object, &STEP_FIELDS, &at);
         let name = match object.get("name") {
             Some(Value::String(name)) => name.clone(),
@@ -196,11 +215,11 @@ impl Reader {
         }
         let message = format!("Step at index {index} has an \"inputMapping\" that is not an object.");
         let input_mapping = self.mapping(object.get("inputMapping"), &format!("{at}/inputMapping"), &message);
-        Some(StepSpec {
+        StepSpec {
             name,
             tool: object.get("tool").and_then(Value::as_str).unwrap_or_default().into(),
             input_mapping: input_mapping.unwrap_or_default(),
-        })
+        }
     }
 
     fn mapping(&mut self, value: Option<&Value>, at: &str, message: &str) -> Option<Object> {

@@ -1,7 +1,7 @@
 //! The JSON form of a failed run, and its sentence. The frame of the sentence
 //! is fixed: `Step "…" (tool: "…") failed: …` or `… refused: <code>: …`.
 
-use super::{CallError, EffectState, Fault, StepError};
+use super::{CallError, EffectState, Fault, OutputError, StepError};
 use crate::composite::effect;
 use crate::schema::SchemaIssue;
 use crate::value::{Text, Value};
@@ -64,6 +64,7 @@ impl CallError {
     pub(crate) fn details(&self) -> Pairs {
         match self.fault() {
             Fault::Step(step) => step.details(),
+            Fault::Output(output) => output.details(),
             fault => fault.details(self.code()),
         }
     }
@@ -72,19 +73,20 @@ impl CallError {
 impl Fault {
     /// Whether the sentence begins with the code.
     fn is_coded(&self) -> bool {
-        !matches!(self, Self::Tool { .. } | Self::Panicked { .. } | Self::Gate(_))
+        !matches!(self, Self::Tool { .. } | Self::Panicked { .. } | Self::Gate(_) | Self::Output(_))
     }
 
     fn reason(&self) -> String {
         match self {
-            Self::Unavailable { tool, .. } => format!("no tool is named `{tool}`"),
+            Self::Unavailable { tool, .. } => format!("no tool is named `{}`", crate::cut(tool, 80)),
             Self::Refused { message, .. } => message.clone(),
             Self::Gate(refusal) => refusal.message.clone(),
             Self::Aborted => "the step expired before its tool ran".into(),
             Self::InvalidSpec(error) => error.to_string(),
             Self::Unresolved(unresolved) => {
                 let at = if unresolved.pointer.is_empty() { String::new() } else { format!(" for {}", unresolved.pointer) };
-                format!("`{}`{at} has no value: {}", unresolved.reference.text, unresolved.found)
+                let text = crate::cut(&unresolved.reference.text, crate::limits::REFERENCE_SHOWN_CHARS_MAX);
+                format!("`{text}`{at} has no value: {}", unresolved.found)
             }
             Self::InvalidArguments(issues) => listed(issues),
             Self::Tool { error, .. } => error.message().to_owned(),
@@ -102,6 +104,7 @@ impl Fault {
                 format!("compositions nest more than {} deep; a chain that long does not run", crate::limits::COMPOSITE_DEPTH_MAX)
             }
             Self::Step(step) => step.message(),
+            Self::Output(output) => format!("all steps ran, but there is no output: {}", output.source.message()),
         }
     }
 
@@ -147,6 +150,15 @@ impl Fault {
     }
 }
 
+impl OutputError {
+    fn details(&self) -> Pairs {
+        let mut pairs = self.source.details();
+        put(&mut pairs, "completed", Value::array(self.completed.iter().cloned().map(Value::String)));
+        put(&mut pairs, "effects", effect::to_list(&self.effects));
+        pairs
+    }
+}
+
 impl StepError {
     fn message(&self) -> String {
         let Self { step, tool, source, .. } = self;
@@ -164,7 +176,12 @@ impl StepError {
         let fault = self.source.fault();
         let ours = !matches!(
             fault,
-            Fault::Tool { .. } | Fault::Panicked { .. } | Fault::Step(_) | Fault::NestingTooDeep { .. } | Fault::InvalidSpec(_)
+            Fault::Tool { .. }
+                | Fault::Panicked { .. }
+                | Fault::Step(_)
+                | Fault::Output(_)
+                | Fault::NestingTooDeep { .. }
+                | Fault::InvalidSpec(_)
         );
         let thrown = matches!(fault, Fault::Panicked { .. });
         let keeps_inner = matches!(fault, Fault::Gate(_) | Fault::Aborted) || (!ours && !thrown && !inner.is_empty());

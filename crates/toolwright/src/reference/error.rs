@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::limits;
+
 /// What the parser wanted at the marked place. Each variant names an input that
 /// produces it, and a test holds the list to that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,14 +123,15 @@ impl ReferenceError {
 
     /// What to do about it.
     pub fn help(&self) -> String {
+        let shown = |nearest: &str| crate::cut(nearest, limits::REFERENCE_SHOWN_CHARS_MAX);
         match self {
             Self::Syntax { nearest: Some(nearest), .. } => {
-                format!("did you mean `{nearest}`? for the text itself write `$$…`")
+                format!("did you mean `{}`? for the text itself write `$$…`", shown(nearest))
             }
             Self::Syntax { .. } => "the forms are `$input`, `$prev`, `$steps[0]` and `$steps.name`, each followed by `.name`, \
                  `[\"any key\"]` or `[0]`; for the text itself write `$$…`"
                 .into(),
-            Self::UnknownStep { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
+            Self::UnknownStep { nearest: Some(nearest), .. } => format!("did you mean `{}`?", shown(nearest)),
             Self::UnknownStep { .. } => "only steps of the same composite that come earlier can be named".into(),
             Self::Forward { .. } => "a step sees the input and the steps before it; move the step that gives the value up".into(),
         }
@@ -137,15 +140,19 @@ impl ReferenceError {
 
 impl std::fmt::Display for ReferenceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = crate::cut(self.text(), limits::REFERENCE_SHOWN_CHARS_MAX);
         match self {
-            Self::Syntax { text, expected, .. } => {
+            Self::Syntax { expected, .. } => {
                 write!(f, "`{text}` is not a reference: expected {}", expected.as_str())
             }
-            Self::UnknownStep { text, step, .. } => write!(f, "`{text}` names the step `{step}`, which this composite does not have"),
-            Self::Forward { text, names, .. } if *names == "no step" => {
+            Self::UnknownStep { step, .. } => {
+                let step = crate::cut(step, limits::REFERENCE_SHOWN_CHARS_MAX);
+                write!(f, "`{text}` names the step `{step}`, which this composite does not have")
+            }
+            Self::Forward { names, .. } if *names == "no step" => {
                 write!(f, "`{text}` stands in the first step, which has no step before it")
             }
-            Self::Forward { text, names, .. } => write!(f, "`{text}` names {names}, whose output does not exist yet"),
+            Self::Forward { names, .. } => write!(f, "`{text}` names {names}, whose output does not exist yet"),
         }
     }
 }

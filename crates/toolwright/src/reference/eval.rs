@@ -30,11 +30,18 @@ static NULL: Value = Value::Null;
 impl Plan {
     /// The arguments this plan gives over `values`.
     pub(crate) fn render<'p>(&'p self, values: Values<'_>) -> Rendered<'p, Value> {
-        match self {
-            Self::Literal(value) => Ok(value.clone()),
+        let mut value = Value::Null;
+        self.render_into(values, &mut value)?;
+        Ok(value)
+    }
+
+    /// As [`Plan::render`], into the place where the value is needed.
+    pub(crate) fn render_into<'p>(&'p self, values: Values<'_>, into: &mut Value) -> Rendered<'p, ()> {
+        *into = match self {
+            Self::Literal(value) => value.clone(),
             Self::Reference(reference) => match reference.value(values)? {
-                Some(value) => Ok(value),
-                None => Err(Box::new(reference.missing(values))),
+                Some(value) => value,
+                None => return Err(Box::new(reference.missing(values))),
             },
             Self::Object { shape, members, kind: ObjectKind::Flat } if members.len() <= GATHERED_ON_STACK => {
                 let mut gathered = [&NULL; GATHERED_ON_STACK];
@@ -42,21 +49,21 @@ impl Plan {
                     *slot = member.standing(values)?;
                 }
                 let gathered = gathered.get(..members.len()).unwrap_or_default();
-                Ok(Object::from_shape_of(shape.clone(), gathered).into())
+                Object::from_shape_of(shape.clone(), gathered).into()
             }
             Self::Object { shape, members, kind: ObjectKind::Flat } => {
                 let mut gathered = Vec::with_capacity(members.len());
                 for member in members {
                     gathered.push(member.standing(values)?);
                 }
-                Ok(Object::from_shape_of(shape.clone(), &gathered).into())
+                Object::from_shape_of(shape.clone(), &gathered).into()
             }
             Self::Object { shape, members, kind: ObjectKind::Nested } => {
                 let mut rendered = Vec::with_capacity(members.len());
                 for member in members {
                     rendered.push(member.render(values)?);
                 }
-                Ok(Object::from_shape(shape.clone(), rendered.into_iter()).into())
+                Object::from_shape(shape.clone(), rendered.into_iter()).into()
             }
             Self::Object { shape, members, kind: ObjectKind::MayOmit } => {
                 let mut pairs: Vec<(Text, Value)> = Vec::with_capacity(members.len());
@@ -65,16 +72,17 @@ impl Plan {
                         pairs.push((key.clone(), value));
                     }
                 }
-                Ok(Value::object(pairs))
+                Value::object(pairs)
             }
             Self::Array(items) => {
                 let mut rendered = Vec::with_capacity(items.len());
                 for item in items {
                     rendered.extend(item.render_or_omit(values)?);
                 }
-                Ok(Value::array(rendered))
+                Value::array(rendered)
             }
-        }
+        };
+        Ok(())
     }
 
     /// The value of a member of a flat object, where it stands.

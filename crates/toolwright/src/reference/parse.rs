@@ -71,8 +71,11 @@ pub fn parse_strict(text: &Text) -> Result<Parsed, ReferenceError> {
     if !rest.starts_with(char::is_alphabetic) {
         return Ok(Parsed::Literal(text.clone()));
     }
-    Strict { text, at: 1 }.reference().map(Parsed::Reference)
+    Strict { text, at: 1, guesses: GUESSES_MAX }.reference().map(Parsed::Reference)
 }
+
+/// A guess may need a guess of its own: `$step.0` is `$steps.0`, which is `$steps[0]`.
+const GUESSES_MAX: u8 = 2;
 
 /// Whether a character can stand in a name after a dot.
 fn is_name(c: char) -> bool {
@@ -82,6 +85,8 @@ fn is_name(c: char) -> bool {
 struct Strict<'a> {
     text: &'a Text,
     at: usize,
+    /// How often a suggestion may still be guessed.
+    guesses: u8,
 }
 
 impl Strict<'_> {
@@ -114,20 +119,30 @@ impl Strict<'_> {
                 '?' => {
                     self.at += 1;
                     if self.at < self.text.len() {
-                        let nearest = format!("{}?", self.text.replacen('?', "", 1));
+                        let nearest = format!("{}{}?", &self.text[..self.at - 1], self.rest().trim_end_matches('?'));
                         return Err(self.wrong(self.at..self.text.len(), Expected::EndAfterOptional, Some(nearest)));
                     }
                     optional = true;
                 }
                 other => {
-                    let rest = self.text[self.at..].trim();
-                    let head = &self.text[..self.at];
-                    let nearest = if rest.is_empty() { head.to_owned() } else { format!("{head}[{}]", quoted(rest)) };
+                    let nearest = self.as_one_key(path.last());
                     return Err(self.wrong(self.at..self.at + other.len_utf8(), Expected::PathOrEnd, Some(nearest)));
                 }
             }
         }
         Ok(Reference { text: self.text.clone(), root, root_span, path, optional })
+    }
+
+    /// `$input.first name` with its last name and the rest as one quoted key.
+    fn as_one_key(&self, last: Option<&Segment>) -> String {
+        let head = &self.text[..self.at];
+        if self.rest().trim().is_empty() {
+            return head.to_owned();
+        }
+        match last.filter(|last| head[..last.span.start].ends_with('.')) {
+            Some(last) => format!("{}[{}]", &head[..last.span.start - 1], quoted(self.text[last.span.start..].trim())),
+            None => format!("{head}[{}]", quoted(self.rest().trim())),
+        }
     }
 
     fn step(&mut self) -> Result<Root, ReferenceError> {
@@ -164,8 +179,7 @@ impl Strict<'_> {
         if len == 0 {
             let nearest = match self.peek() {
                 None => self.text[..start - 1].to_owned(),
-                Some('.') => format!("{}{}", &self.text[..start - 1], self.rest()),
-                Some('[') => format!("{}{}", &self.text[..start - 1], self.rest()),
+                Some('.' | '[' | '?') => format!("{}{}", &self.text[..start - 1], self.rest()),
                 Some(_) => format!("{}[{}]", &self.text[..start - 1], quoted(self.rest())),
             };
             return Err(self.wrong(self.here(), Expected::Name, Some(nearest)));
@@ -233,7 +247,8 @@ impl Strict<'_> {
                 _ => {}
             }
         }
-        Err(self.wrong(start..self.text.len(), Expected::ClosingQuote, None))
+        let nearest = format!("{}\"]", self.text.trim_end_matches(']'));
+        Err(self.wrong(start..self.text.len(), Expected::ClosingQuote, Some(nearest)))
     }
 
     fn rest(&self) -> &str {
@@ -257,54 +272,18 @@ impl Strict<'_> {
     }
 
     fn wrong(&self, span: Range<usize>, expected: Expected, nearest: Option<String>) -> ReferenceError {
-        ReferenceError::Syntax { text: self.text.to_string(), span, expected, nearest: nearest.filter(|nearest| parses(nearest)) }
-    }
-}
-
-/// A suggestion must itself be right.
-fn parses(nearest: &str) -> bool {
-    let text: Text = nearest.into();
-    Strict { text: &text, at: 1 }.reference_without_suggestions()
-}
-
-impl Strict<'_> {
-    fn reference_without_suggestions(mut self) -> bool {
-        let word = self.word();
-        let known = match &self.text[word] {
-            "input" | "prev" => true,
-            "steps" => self.accept_segment(),
-            _ => false,
-        };
-        if !known {
-            return false;
-        }
-        while self.at < self.text.len() {
-            if self.rest() == "?" {
-                return true;
-            }
-            if !self.accept_segment() {
-                return false;
-            }
-        }
-        true
+        let nearest = nearest.and_then(|nearest| self.corrected(nearest));
+        ReferenceError::Syntax { text: self.text.to_string(), span, expected, nearest }
     }
 
-    fn accept_segment(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        if let Some(name) = rest.strip_prefix('.') {
-            let len = name.find(|c| !is_name(c)).unwrap_or(name.len());
-            self.at += 1 + len;
-            return len > 0;
+    /// A suggestion must itself be right.
+    fn corrected(&self, nearest: String) -> Option<String> {
+        let guesses = self.guesses.checked_sub(1)?;
+        match (Strict { text: &nearest.as_str().into(), at: 1, guesses }).reference() {
+            Ok(_) => Some(nearest),
+            Err(ReferenceError::Syntax { nearest, .. }) => nearest,
+            Err(_) => None,
         }
-        let Some(inside) = rest.strip_prefix('[') else { return false };
-        if inside.starts_with('"') {
-            let Some(end) = inside.find("\"]") else { return false };
-            self.at += 1 + end + 2;
-            return serde_json::from_str::<String>(&inside[..=end]).is_ok();
-        }
-        let Some(end) = inside.find(']') else { return false };
-        self.at += 1 + end + 1;
-        canonical_index(&inside[..end]).is_some()
     }
 }
 

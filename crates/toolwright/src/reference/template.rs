@@ -310,10 +310,8 @@ impl Compiler<'_> {
     /// Arrays are literals in the page dialect; a reference inside one is probably a mistake.
     fn look_inside(&mut self, value: &Value) {
         match value {
-            Value::String(text) => {
-                if matches!(parse_strict(text), Ok(Parsed::Reference(_))) || mentions_reference(text) {
-                    self.findings.suspicious.push((self.pointer.clone(), text.clone()));
-                }
+            Value::String(text) if matches!(parse_strict(text), Ok(Parsed::Reference(_))) || mentions_reference(text) => {
+                self.findings.suspicious.push((self.pointer.clone(), text.clone()));
             }
             Value::Array(_) => {
                 for (index, item) in value.as_array().unwrap_or_default().iter().enumerate() {

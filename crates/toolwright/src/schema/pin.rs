@@ -39,6 +39,13 @@ pub(crate) fn pinned(tool: &ToolDef, arguments: Object) -> Result<ToolDef, Schem
             }
         }
     }
+    if let Some(schema) = &tool.0.input {
+        // Members that are still to come are missing here, so only findings inside the fixed ones count.
+        let found = schema.issues(&Value::Object(arguments.clone()));
+        if let Some(issue) = found.into_iter().find(|issue| !issue.pointer.is_empty()) {
+            return Err(wrong(format!("the fixed argument does not fit: {issue}")));
+        }
+    }
     let schema = tool.input_schema().map(|schema| CompiledSchema::new(without_arguments(schema, &arguments)));
     if let Some(schema) = &schema {
         schema.verify()?;

@@ -43,6 +43,9 @@ fn follow(reference: &RefPlan, sources: &Sources<'_>) -> Option<Value> {
         Source::Step(position) => sources.outputs.get(position)?.as_ref()?,
         Source::Null | Source::Nothing => return None,
     };
+    if !is_our_dialect(root) {
+        return None;
+    }
     let mut at = resolve(root, root)?;
     for hop in &reference.path {
         at = resolve(root, step(at, hop)?)?;
@@ -72,12 +75,15 @@ fn resolve<'v>(root: &'v Value, mut schema: &'v Value) -> Option<&'v Value> {
 /// nothing outside itself and is written in the dialect we publish. Otherwise nothing is claimed.
 fn portable(part: &Value) -> Option<Value> {
     let Some(object) = part.as_object() else { return Some(part.clone()) };
-    let dialect = object.get("$schema").and_then(Value::as_str);
-    if dialect.is_some_and(|dialect| !dialect.contains("2020-12")) || is_rooted(part) {
+    if !is_our_dialect(part) || is_rooted(part) {
         return None;
     }
     let members = object.iter().filter(|(key, _)| key.as_str() != "$schema");
     Some(Value::object(members.map(|(key, value)| (key.clone(), value.clone()))))
+}
+
+fn is_our_dialect(schema: &Value) -> bool {
+    schema.get("$schema").and_then(Value::as_str).is_none_or(|dialect| dialect.contains("2020-12"))
 }
 
 fn is_rooted(schema: &Value) -> bool {

@@ -98,6 +98,8 @@ pub enum Aftermath {
     Answered,
     /// It is certain that nothing changed.
     Nothing,
+    /// The tool did its work, and only what it answered cannot be used.
+    Happened,
     /// No answer came: a time-out, a crash, a lost connection.
     Unknown,
 }
@@ -183,6 +185,13 @@ impl ToolError {
     #[must_use]
     pub fn nothing_happened(mut self) -> Self {
         self.0.aftermath = Aftermath::Nothing;
+        self
+    }
+
+    /// Says that the tool did its work, and that only its answer cannot be used.
+    #[must_use]
+    pub fn it_happened(mut self) -> Self {
+        self.0.aftermath = Aftermath::Happened;
         self
     }
 

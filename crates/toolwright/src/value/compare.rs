@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{Number, Value};
+use super::{Array, Number, Object, Value};
 use crate::limits::COMPARE_UNREMEMBERED_PAIRS_MAX;
 
 impl PartialEq for Value {
@@ -100,6 +100,23 @@ impl<'a, F: Fn(&Number, &Number) -> bool> Comparison<'a, F> {
         self.pairs <= COMPARE_UNREMEMBERED_PAIRS_MAX || self.seen.insert((left, right))
     }
 }
+
+impl PartialEq for Array {
+    fn eq(&self, other: &Array) -> bool {
+        Value::Array(self.clone()) == Value::Array(other.clone())
+    }
+}
+
+impl Eq for Array {}
+
+impl PartialEq for Object {
+    /// Same members in any order.
+    fn eq(&self, other: &Object) -> bool {
+        Value::Object(self.clone()) == Value::Object(other.clone())
+    }
+}
+
+impl Eq for Object {}
 
 impl PartialEq<str> for Value {
     fn eq(&self, other: &str) -> bool {

@@ -62,6 +62,8 @@ macro_rules! integers {
                         visitor.visit_i64(integer)
                     } else if let Some(integer) = number.as_i128() {
                         visitor.visit_i128(integer)
+                    } else if let Some(integer) = number.as_u128() {
+                        visitor.visit_u128(integer)
                     } else {
                         Err(ValueError::invalid_type(self.unexpected(), &visitor))
                     }

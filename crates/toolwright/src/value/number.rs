@@ -111,6 +111,14 @@ impl Number {
         }
     }
 
+    /// The number as a `u128` when it is a whole number in range, however it is written.
+    pub fn as_u128(&self) -> Option<u128> {
+        match self.as_i128() {
+            Some(integer) => u128::try_from(integer).ok(),
+            None => self.to_integer()?.text().parse().ok(),
+        }
+    }
+
     /// The nearest float; `None` when that would be infinite (`1e400`).
     pub fn as_f64(&self) -> Option<f64> {
         match &self.0 {
@@ -134,7 +142,7 @@ impl Number {
             Repr::Verbatim(text) => match Normal::of_text(text) {
                 Normal::Small { digits, exponent, .. } => digits == 0 || exponent >= 0,
                 Normal::Large { exponent, .. } => exponent >= 0,
-                Normal::Verbatim(text) => !text.contains("e-") && !text.contains("E-"),
+                Normal::Huge { exponent, .. } => !exponent.starts_with('-'),
             },
         }
     }
@@ -158,7 +166,7 @@ impl Number {
             Normal::Small { digits: 0, .. } => return Some(Number::from(0)),
             Normal::Small { negative, digits, exponent } => (negative, digits.to_string(), exponent),
             Normal::Large { negative, digits, exponent } => (negative, digits, exponent),
-            Normal::Verbatim(_) => return None,
+            Normal::Huge { .. } => return None,
         };
         let zeros = usize::try_from(exponent).ok()?;
         if zeros > NUMBER_INTEGER_DIGITS_MAX || digits.len() + zeros > NUMBER_INTEGER_DIGITS_MAX {
@@ -272,8 +280,8 @@ pub(crate) enum Normal {
     Small { negative: bool, digits: u64, exponent: i64 },
     /// The same with more digits than an `u64` surely holds.
     Large { negative: bool, digits: String, exponent: i64 },
-    /// An exponent beyond all reason: only the same text is the same number.
-    Verbatim(String),
+    /// An exponent beyond 64 bits: equal only with the same digits before it.
+    Huge { negative: bool, digits: String, exponent: String },
 }
 
 impl Normal {
@@ -305,7 +313,9 @@ impl Normal {
         let Some(exponent) =
             exponent.parse::<i64>().ok().and_then(|written| written.checked_sub(fraction.len() as i64)?.checked_add(dropped))
         else {
-            return Normal::Verbatim(text.to_owned());
+            let sign = if exponent.starts_with('-') { "-" } else { "" };
+            let exponent = format!("{sign}{}", exponent.trim_start_matches(['+', '-', '0']));
+            return Normal::Huge { negative, digits: mantissa.to_owned(), exponent };
         };
         match kept.parse() {
             Ok(digits) => Normal::small(negative, digits, exponent),

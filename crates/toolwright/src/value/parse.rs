@@ -206,7 +206,8 @@ impl Parser<'_> {
         let value = match self.cursor.peek() {
             Some(b'"') => {
                 self.cursor.bump();
-                Value::String(self.cursor.string()?.into())
+                let text = self.cursor.string()?;
+                Value::String(self.shapes.text(text))
             }
             Some(b'{') => return self.open_object(),
             Some(b'[') => return self.open_array(),
@@ -272,7 +273,7 @@ impl Parser<'_> {
         self.cursor.bump();
         let key = self.cursor.string()?;
         if let Some(Open { place, members: Some(members), .. }) = self.open.last_mut() {
-            *place = self.shapes.key(members, &key);
+            *place = self.shapes.key(members, key);
         }
         self.cursor.skip_space();
         if self.cursor.peek() != Some(b':') {
@@ -346,15 +347,6 @@ impl Parser<'_> {
             Some('\'') => (ParseErrorKind::SingleQuote, self.cursor.at()),
             _ if !word.is_empty() => (ParseErrorKind::UnknownWord { word: word.chars().take(40).collect() }, self.cursor.at()),
             _ => self.expected(|found| ParseErrorKind::ExpectedValue { found }),
-        }
-    }
-}
-
-impl From<scan::Scanned<'_>> for Text {
-    fn from(scanned: scan::Scanned<'_>) -> Text {
-        match scanned.0 {
-            Cow::Borrowed(text) => Text::from(text),
-            Cow::Owned(text) => Text::from(text),
         }
     }
 }

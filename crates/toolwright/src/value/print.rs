@@ -27,18 +27,24 @@ impl Value {
 
     /// Appends the value as compact JSON.
     pub fn append_json(&self, out: &mut String) {
-        out.reserve(self.weight().min(RESERVE_BYTES_MAX) as usize);
+        out.reserve(room_bytes(self));
         // Writing into a `String` cannot fail.
         let _ = write_compact(self, out);
     }
 
     /// The value as JSON with a line per item and two spaces per level.
     pub fn to_json_pretty(&self) -> String {
-        let mut out = String::with_capacity(self.weight().min(RESERVE_BYTES_MAX) as usize);
+        let mut out = String::with_capacity(room_bytes(self));
         // Writing into a `String` cannot fail.
         let _ = write_pretty(self, &mut out);
         out
     }
+}
+
+/// How much to reserve: the weight, and something for escapes, so that most prints never grow.
+fn room_bytes(value: &Value) -> usize {
+    let weight = value.weight();
+    weight.saturating_add(weight / 16).min(RESERVE_BYTES_MAX) as usize
 }
 
 fn write_compact<W: fmt::Write>(value: &Value, out: &mut W) -> fmt::Result {

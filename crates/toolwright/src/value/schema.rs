@@ -21,7 +21,7 @@ use super::json::{from_json_number, to_json_number};
 use super::number::Normal;
 use super::shape::Tag;
 use super::{Array, Members, Number, Object, Text, Value};
-use crate::limits::UNIQUE_PAIRWISE_ITEMS_MAX;
+use crate::limits::{ERROR_INSTANCE_BYTES_MAX, UNIQUE_PAIRWISE_ITEMS_MAX};
 
 /// The name of this representation for `jsonschema::options_for`.
 #[derive(Debug)]
@@ -117,8 +117,10 @@ impl<'a> Node<'a, JsonValue> for &'a Value {
         equals_json(self, expected)
     }
 
+    /// What an error carries. A copy of a megabyte would cost more than the validation, and its text helps nobody:
+    /// large values are described, by a value of the same kind.
     fn to_value(&self) -> Cow<'a, serde_json::Value> {
-        Cow::Owned(self.to_json())
+        Cow::Owned(if self.weight() <= ERROR_INSTANCE_BYTES_MAX { self.to_json() } else { described(self) })
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
@@ -207,6 +209,20 @@ impl JsonNumber for &Number {
 
     fn is_written_as_integer(&self) -> bool {
         Number::is_written_as_integer(self)
+    }
+}
+
+#[cold]
+fn described(value: &Value) -> serde_json::Value {
+    let bytes = value.weight();
+    match value {
+        Value::Array(items) => serde_json::json!([format!("{} items, {bytes} bytes", items.len())]),
+        Value::Object(object) => serde_json::json!({ "...": format!("{} members, {bytes} bytes", object.len()) }),
+        Value::String(text) => {
+            let start: String = text.chars().take(200).collect();
+            serde_json::Value::String(format!("{start}... ({bytes} bytes)"))
+        }
+        other => other.to_json(),
     }
 }
 

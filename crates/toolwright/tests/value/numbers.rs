@@ -74,3 +74,97 @@ fn with_sign(text: &str) -> String {
         None => text.to_string(),
     }
 }
+
+#[test]
+fn whole_numbers_answer_however_they_are_written() {
+    type Case = (&'static str, Option<i64>, Option<u64>, bool, Option<&'static str>);
+    let cases: &[Case] = &[
+        ("100.0", Some(100), Some(100), true, Some("100")),
+        ("1e2", Some(100), Some(100), true, Some("100")),
+        ("12.5e1", Some(125), Some(125), true, Some("125")),
+        ("100.5", None, None, false, None),
+        ("-0", Some(0), Some(0), true, Some("0")),
+        ("-0.0", Some(0), Some(0), true, Some("0")),
+        ("0e5", Some(0), Some(0), true, Some("0")),
+        ("-3.0", Some(-3), None, true, Some("-3")),
+        ("1e-2", None, None, false, None),
+        ("1e400", None, None, true, None),
+        ("1e30", None, None, true, Some("1000000000000000000000000000000")),
+        ("1e9999999999999999999999", None, None, true, None),
+        ("-1e9999999999999999999999", None, None, true, None),
+        ("1e-9999999999999999999999", None, None, false, None),
+        ("18446744073709551615", None, Some(u64::MAX), true, Some("18446744073709551615")),
+        ("18446744073709551615.0", None, Some(u64::MAX), true, Some("18446744073709551615")),
+        ("-9223372036854775808.0", Some(i64::MIN), None, true, Some("-9223372036854775808")),
+        ("123456789012345678901234567890", None, None, true, Some("123456789012345678901234567890")),
+        ("123456789012345678901234567890.10", None, None, false, None),
+    ];
+    for (text, signed, unsigned, integer, written) in cases {
+        let number = Number::parse(text).unwrap();
+        assert_eq!(number.as_i64(), *signed, "{text}");
+        assert_eq!(number.as_u64(), *unsigned, "{text}");
+        assert_eq!(number.is_integer(), *integer, "{text}");
+        // 1e400 has 401 digits and may be written out.
+        if *text != "1e400" {
+            assert_eq!(number.to_integer().map(|number| number.to_string()).as_deref(), *written, "{text}");
+        }
+    }
+}
+
+#[test]
+fn equality_is_by_text_and_same_value_by_value() {
+    let equal = [
+        ("1", "1.0"),
+        ("1", "10e-1"),
+        ("0", "-0.0"),
+        ("1e400", "10e399"),
+        ("0.1", "0.10"),
+        ("-0", "0e9"),
+        ("22e29999999999999999999999", "22E+29999999999999999999999"),
+        ("1e-99999999999999999999", "1E-099999999999999999999"),
+        ("123456789012345678901234567890", "12345678901234567890123456789e1"),
+        ("18446744073709551616", "18446744073709551616.0"),
+    ];
+    for (left, right) in equal {
+        let (left, right) = (Number::parse(left).unwrap(), Number::parse(right).unwrap());
+        assert!(left.same_value(&right) && right.same_value(&left) && left != right, "{left} {right}");
+    }
+    for (left, right) in [
+        ("1", "2"),
+        ("1", "-1"),
+        ("1e400", "1e401"),
+        ("0.1", "0.1000000000000000055511151231257827"),
+        ("9007199254740992", "9007199254740993.0"),
+        ("1e99999999999999999999", "1e99999999999999999998"),
+    ] {
+        let (left, right) = (Number::parse(left).unwrap(), Number::parse(right).unwrap());
+        assert!(!left.same_value(&right) && left != right, "{left} {right}");
+    }
+}
+
+#[test]
+fn only_numbers_are_numbers() {
+    for text in ["", "-", "+1", "01", "1.", ".5", "1e", "NaN", "inf", "1 ", " 1", "0x10", "1_000", "--1", "1.2.3", "1e1.5", "１"] {
+        assert_eq!(Number::parse(text), None, "{text}");
+    }
+    assert_eq!(Number::from_f64(f64::NAN), None);
+    assert_eq!(Number::from_f64(f64::NEG_INFINITY), None);
+    assert_eq!(Number::from_f32(0.1).unwrap().to_string(), "0.1");
+    assert_eq!(Number::from_f64(1.0).unwrap().to_string(), "1.0");
+    assert_eq!(Number::from_f64(1e300).unwrap().to_string(), "1e300");
+}
+
+#[test]
+fn every_integer_width_fits() {
+    assert_eq!(Value::from(i64::MIN).to_json_string(), i64::MIN.to_string());
+    assert_eq!(Value::from(u64::MAX).to_json_string(), u64::MAX.to_string());
+    for shift in 0..64 {
+        for integer in [1_u64 << shift, (1 << shift) - 1, 10_u64.saturating_pow(shift), 10_u64.saturating_pow(shift) - 1] {
+            assert_eq!(Number::from(integer).to_string(), integer.to_string());
+            assert_eq!(Number::parse(&integer.to_string()), Some(Number::from(integer)));
+            let negative = (integer as i64).wrapping_neg();
+            assert_eq!(Number::from(negative).to_string(), negative.to_string());
+            assert_eq!(Number::from(negative).weight(), negative.to_string().len() as u64);
+        }
+    }
+}

@@ -129,6 +129,7 @@ impl<'t> Builder<'t> {
         match event {
             Event::DocumentStart(_) => return self.document(span),
             Event::Scalar(text, style, anchor, tag) => {
+                let span = if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) { span } else { self.trimmed(span) };
                 let scalar = self.scalar(text.into_owned(), style, tag.as_deref(), &span);
                 let kind = Kind::Scalar(scalar);
                 return self.complete(Node { span, kind }, anchor);
@@ -146,6 +147,12 @@ impl<'t> Builder<'t> {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
         }
         true
+    }
+
+    /// The parser counts blanks behind a closing quote to the text.
+    fn trimmed(&self, span: Span) -> Span {
+        let written = self.text.file.get(span.clone()).unwrap_or_default();
+        span.start..span.start + written.trim_end().len()
     }
 
     fn document(&mut self, span: Span) -> bool {

@@ -61,6 +61,8 @@ fn a_part_of_a_text_finds_its_place_however_it_is_written() {
     assert_eq!(part_of("k: '$it''s..q'\n", "..q"), "..q");
     assert_eq!(part_of("k: '$it''s..q'\n", "'s"), "''s");
     assert_eq!(part_of("k: \"a\\tb\\u00e9..q\"\n", "é."), "\\u00e9.");
+    assert_eq!(part_of("{k: \"a ${B} c\" }\n", "${B}"), "${B}");
+    assert_eq!(part_of("{k: 'a ${B} c'   , l: 1}\n", "${B}"), "${B}");
     assert_eq!(part_of("k: |\n  one\n  two..q\n", "two"), "two");
     // Folded text has no way back: the whole scalar is shown.
     assert_eq!(part_of("k: >\n  one\n  two\n", "two"), "one\n  two\n");

@@ -1,8 +1,5 @@
 //! Moving over the text: white space, words and strings.
 
-use std::borrow::Cow;
-use std::ops::Deref;
-
 use super::super::error::ParseErrorKind;
 use super::{Fault, LoneSurrogates};
 
@@ -61,19 +58,9 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// Whether a block has no special byte; without an early exit, so that it compiles to vector instructions.
 fn is_plain(block: &[u8; 32]) -> bool {
-    let special = block.iter().fold(false, |special, byte| special | (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\'));
-    !special
-}
-
-/// A string's content, borrowed from the text when it has no escapes.
-pub(super) struct Scanned<'a>(pub(super) Cow<'a, str>);
-
-impl Deref for Scanned<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
+    let special =
+        block.iter().fold(0_u8, |special, byte| special | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\'));
+    special == 0
 }
 
 /// A position in the text.
@@ -82,11 +69,13 @@ pub(super) struct Cursor<'a> {
     at: usize,
     lone_surrogates: LoneSurrogates,
     replaced: usize,
+    /// The content of the last string that had escapes.
+    unescaped: String,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str, lone_surrogates: LoneSurrogates) -> Cursor<'a> {
-        Cursor { text, at: 0, lone_surrogates, replaced: 0 }
+        Cursor { text, at: 0, lone_surrogates, replaced: 0, unescaped: String::new() }
     }
 
     pub(super) fn text(&self) -> &'a str {
@@ -143,31 +132,31 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string to its closing quote; the opening one is behind the position.
-    pub(super) fn string(&mut self) -> Result<Scanned<'a>, Fault> {
+    pub(super) fn string(&mut self) -> Result<&str, Fault> {
         let start = self.at;
         let end = plain_end(self.text.as_bytes(), start);
         self.at = end;
         let plain = self.text.get(start..end).unwrap_or("");
         if self.peek() == Some(b'"') {
             self.at += 1;
-            return Ok(Scanned(Cow::Borrowed(plain)));
+            return Ok(plain);
         }
         self.string_with_escapes(plain)
     }
 
-    #[cold]
-    fn string_with_escapes(&mut self, start: &str) -> Result<Scanned<'a>, Fault> {
+    fn string_with_escapes(&mut self, start: &str) -> Result<&str, Fault> {
         let opening = self.at - start.len() - 1;
-        let mut out = String::from(start);
+        self.unescaped.clear();
+        self.unescaped.push_str(start);
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(Scanned(Cow::Owned(out)));
+                    return Ok(&self.unescaped);
                 }
                 Some(b'\\') => {
                     self.at += 1;
-                    self.escape(&mut out)?;
+                    self.escape()?;
                 }
                 Some(control) => {
                     let found = char::from(control);
@@ -176,13 +165,13 @@ impl<'a> Cursor<'a> {
                 None => return Err((ParseErrorKind::UnclosedString, opening)),
             }
             let end = plain_end(self.text.as_bytes(), self.at);
-            out.push_str(self.text.get(self.at..end).unwrap_or(""));
+            self.unescaped.push_str(self.text.get(self.at..end).unwrap_or(""));
             self.at = end;
         }
     }
 
     /// Reads what follows a backslash.
-    fn escape(&mut self, out: &mut String) -> Result<(), Fault> {
+    fn escape(&mut self) -> Result<(), Fault> {
         let backslash = self.at - 1;
         let character = match self.peek() {
             Some(same @ (b'"' | b'\\' | b'/')) => char::from(same),
@@ -193,7 +182,7 @@ impl<'a> Cursor<'a> {
             Some(b't') => '\t',
             Some(b'u') => {
                 self.at += 1;
-                return self.unicode_escape(backslash, out);
+                return self.unicode_escape(backslash);
             }
             _ => {
                 return Err(match self.found() {
@@ -203,11 +192,11 @@ impl<'a> Cursor<'a> {
             }
         };
         self.at += 1;
-        out.push(character);
+        self.unescaped.push(character);
         Ok(())
     }
 
-    fn unicode_escape(&mut self, backslash: usize, out: &mut String) -> Result<(), Fault> {
+    fn unicode_escape(&mut self, backslash: usize) -> Result<(), Fault> {
         let unit = self.four_digits().ok_or((ParseErrorKind::ShortUnicodeEscape, backslash))?;
         if let 0xD800..=0xDBFF = unit
             && self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(b"\\u"))
@@ -217,17 +206,17 @@ impl<'a> Cursor<'a> {
             let low = self.four_digits().ok_or((ParseErrorKind::ShortUnicodeEscape, second))?;
             if let 0xDC00..=0xDFFF = low {
                 let code = 0x10000 + ((u32::from(unit) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
-                out.extend(char::from_u32(code));
+                self.unescaped.extend(char::from_u32(code));
                 return Ok(());
             }
             // The second escape stands for itself; it is read again.
             self.at = second;
         }
         match char::from_u32(u32::from(unit)) {
-            Some(character) => out.push(character),
+            Some(character) => self.unescaped.push(character),
             None if self.lone_surrogates == LoneSurrogates::Replace => {
                 self.replaced += 1;
-                out.push('\u{FFFD}');
+                self.unescaped.push('\u{FFFD}');
             }
             None => return Err((ParseErrorKind::LoneSurrogate { unit }, backslash)),
         }

@@ -9,6 +9,8 @@ use super::super::{Text, Value};
 
 const SHAPE_SLOTS: usize = 64;
 const KEY_SLOTS: usize = 256;
+/// Up to this length a tag is the whole text, so looking for it is one comparison.
+const SHARED_TEXT_BYTES_MAX: usize = 7;
 /// Shorter texts are not worth the tables.
 const SHORT_TEXT_BYTES_MAX: usize = 256;
 
@@ -105,6 +107,14 @@ impl Shapes {
             Some(key) if key.is(tag, text) => key.clone(),
             _ => slot.insert(Key { tag, text: Text::from(text) }).clone(),
         }
+    }
+
+    /// A string's text; short ones, of which documents repeat many, are shared with an earlier one if there is one.
+    pub(super) fn text(&mut self, text: &str) -> Text {
+        if self.slots > 0 && text.len() <= SHARED_TEXT_BYTES_MAX && !text.is_empty() {
+            return self.intern(Tag::of(text), text).text;
+        }
+        Text::from(text)
     }
 
     /// Closes an object.
