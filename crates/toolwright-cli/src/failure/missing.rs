@@ -42,3 +42,42 @@ impl Missing<'_> {
         [text.to_owned(), format!("{}{}", " ".repeat(before), "^".repeat(marks))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolwright::{CompositeSpec, Invocation, Registry, Value, json};
+
+    use crate::args::{Colour, Format};
+    use crate::config::Config;
+    use crate::failure::Failure;
+    use crate::grant::Grants;
+    use crate::host::{Host, Want};
+    use crate::output::Output;
+
+    /// A composite that stands in no file.
+    async fn failure() -> (toolwright::CallError, Host) {
+        let mut registry = Registry::new();
+        let tool = toolwright::tool("give", "").reads().run_json(|_: Value, _call| std::future::ready(Ok(json!({"größe": 1}))));
+        registry.register(tool).unwrap();
+        let steps = json!({"steps": [
+            {"name": "a", "tool": "give"},
+            {"name": "b", "tool": "give", "inputMapping": {"x": "$prev[\"größer\"].y"}},
+        ]});
+        let spec = CompositeSpec::from_value(&steps).unwrap();
+        registry.register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
+        let error = registry.seal().invoke(Invocation::new("c", json!({}))).await.unwrap_err();
+        (error, Host::open(Config::default(), &Grants::default(), &Want::FilesOnly).await)
+    }
+
+    #[tokio::test]
+    async fn without_a_file_the_reference_itself_is_marked() {
+        let (error, host) = failure().await;
+        let failure = Failure { error: &error, tool: "c", host: &host };
+        let told = failure.human(Output::new(Format::Human, Colour::Never, false));
+        assert!(told.contains("\n      $prev[\"größer\"].y\n            ^^^^^^^^\n  help: "), "{told}");
+        assert!(told.contains("did you mean `$prev[\"größe\"].y`?"), "{told}");
+        assert!(told.contains("completed   a\n"), "{told}");
+        let plain = failure.plain();
+        assert!(plain.starts_with("unresolved_reference: ") && !plain.contains("the keys there are `größe` (the keys"), "{plain}");
+    }
+}

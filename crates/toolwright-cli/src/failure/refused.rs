@@ -23,7 +23,7 @@ pub(crate) fn refused(output: Output, findings: &[Finding]) {
             lines.collect()
         }
         (Format::Human, None) => output.findings(findings),
-        (Format::Human, Some((_, step))) => {
+        (Format::Human, Some((finding, step))) => {
             let mut out = output.findings(findings);
             out.push('\n');
             let mut fact = |name: &str, text: &str| {
@@ -34,6 +34,7 @@ pub(crate) fn refused(output: Output, findings: &[Finding]) {
             fact("step", &place);
             fact("completed", "none: nothing was run");
             fact("effects", "none happened");
+            fact("explain", &format!("toolwright explain {}", finding.code));
             out
         }
     };
