@@ -66,7 +66,7 @@ pub struct StepEffect {
 pub(crate) struct Program {
     pub(crate) names: Arc<Names>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) output: Option<Plan>,
+    pub(crate) output: Option<Box<Plan>>,
     /// `$…` texts used as literals: a warning a run.
     pub(crate) literals: Vec<String>,
 }
@@ -83,7 +83,7 @@ impl Program {
         Self {
             names: Arc::new(self.names.deep_clone()),
             steps: self.steps.iter().map(|step| Step { arguments: step.arguments.deep_clone(), forget: step.forget.clone() }).collect(),
-            output: self.output.as_ref().map(Plan::deep_clone),
+            output: self.output.as_ref().map(|plan| Box::new(plan.deep_clone())),
             literals: self.literals.clone(),
         }
     }

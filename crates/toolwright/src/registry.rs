@@ -242,7 +242,7 @@ impl Registry {
             return Err(refuse(issues));
         };
         issues.extend(compiled.warnings);
-        let output = self.output_schema(&composite, compiled.program.output.as_ref(), &links);
+        let output = self.output_schema(&composite, compiled.program.output.as_deref(), &links);
         let effect = derived_effect(&derived.effects);
         let mut builder = tool(composite.id.clone(), composite.description.clone()).effect(effect);
         builder = builder.origin(composite.origin.clone().unwrap_or_else(|| Origin {

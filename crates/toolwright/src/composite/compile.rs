@@ -44,7 +44,7 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec
     let steps = forgetting(plans, output.as_ref());
     let names = spec.steps.iter().map(|step| StepName { name: step.name.clone(), tool: step.tool.clone() });
     let names = Arc::new(Names { composite: name.clone(), steps: names.collect() });
-    Ok(Compiled { program: Program { names, steps, output, literals }, warnings: issues })
+    Ok(Compiled { program: Program { names, steps, output: output.map(Box::new), literals }, warnings: issues })
 }
 
 fn collect(findings: Findings, prefix: &str, issues: &mut Vec<SpecIssue>) {
