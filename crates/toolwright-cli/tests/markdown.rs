@@ -12,6 +12,7 @@
 //! `codes` and `exit codes` from `toolwright explain`.
 //!
 //! `UPDATE=1 cargo test -p toolwright-cli --test markdown` writes all expectations and tables anew.
+#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test says by failing that something is not as it should be")]
 
 use std::ops::Range;

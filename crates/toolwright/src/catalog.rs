@@ -255,9 +255,10 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {
         Some(journal) => {
-            let record = RunRecord { id: run_id.clone(), tool: tool.0.name.clone(), input: input.clone() };
+            let calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
+            let record = RunRecord { id: run_id.clone(), tool: tool.0.name.clone(), input: input.clone(), calls };
             let state = EffectState::NotStarted;
-            Some(journal.open(&record).map_err(|error| Fault::Journal { phase: "open", error, state })?)
+            Some(journal.open(record).map_err(|error| Fault::Journal { phase: "open", error, state })?)
         }
         None => None,
     };
@@ -274,7 +275,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
     });
     let node = PathNode { parent: None, names: tool.root_names(), depth: 0 };
     let scope = Scope { run: run.clone(), node: Arc::new(node) };
-    let outcome = root(Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
+    let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
         None => Ok(()),
@@ -290,8 +291,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
     Ok(result)
 }
 
-async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
-    let run = call.run().clone();
+async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
     let mut passage = Passage { arguments: input, ..Passage::default() };
     call::prepare(&call, tool, &mut passage)?;
     let repairs = passage.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
@@ -303,7 +303,7 @@ async fn root(call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, Ca
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    match call::perform(&run, call, tool, &mut passage, None).await {
+    match call::perform(run, call, tool, &mut passage, None).await {
         Err(error) if effect_of_leaf => return Err(error.of_leaf(&tool.0.name)),
         outcome => outcome?,
     }

@@ -43,7 +43,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`] ends the run before it starts.
-    fn open(&self, run: &RunRecord) -> Result<Arc<dyn RunJournal>, JournalError>;
+    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError>;
 }
 
 /// The journal of one run.
@@ -72,6 +72,8 @@ pub struct RunRecord {
     pub tool: Text,
     /// The root input.
     pub input: Value,
+    /// How many calls the run will have as far as that is known: the root and its steps, without those of nested composites.
+    pub calls: usize,
 }
 
 /// A call's place in its run. Turns into text only when somebody asks.
@@ -199,8 +201,10 @@ impl MemoryRun {
 }
 
 impl Journal for MemoryJournal {
-    fn open(&self, run: &RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        let run = Arc::new(MemoryRun { head: run.clone(), records: Mutex::default() });
+    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
+        // Two records a call, and one for the end.
+        let records = Vec::with_capacity(2 * run.calls + 1);
+        let run = Arc::new(MemoryRun { head: run, records: Mutex::new(records) });
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= self.runs_max {
             runs.pop_front();

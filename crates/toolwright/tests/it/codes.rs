@@ -88,7 +88,7 @@ fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Sa
 struct Broken;
 
 impl Journal for Broken {
-    fn open(&self, _: &RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
+    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
         Err(JournalError { reason: "disk full".into() })
     }
 }

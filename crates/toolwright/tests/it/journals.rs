@@ -36,7 +36,7 @@ impl Tape {
 }
 
 impl Journal for Tape {
-    fn open(&self, run: &RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
+    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
         self.write("open", &run.tool)?;
         Ok(Arc::new(self.clone()))
     }
