@@ -61,9 +61,9 @@ pub struct Invocation {
     cancel: CancelToken,
     context: Context,
     mode: Mode,
-    journal: Option<Arc<dyn Journal>>,
-    observer: Option<Arc<dyn Observer>>,
-    clock: Option<Arc<dyn Clock>>,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
 impl std::fmt::Debug for Invocation {
@@ -303,7 +303,10 @@ async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<Too
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    call::perform(run, call, tool, &mut passage, None).await?;
+    match call::perform(run, call, tool, &mut passage, None).await {
+        Err(error) if effect_of_leaf => return Err(error.of_leaf(&tool.0.name)),
+        outcome => outcome?,
+    }
     Ok(result_of(passage.answer, tool, effect_of_leaf, repairs))
 }
 

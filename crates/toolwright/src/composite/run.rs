@@ -239,8 +239,11 @@ impl<'a> Running<'a> {
 
     fn warn_about_literals(&self) {
         let Some(observer) = &self.scope.run.observer else { return };
-        for literal in &self.program.literals {
-            let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
+        for (step, literal) in &self.program.literals {
+            let path = match step {
+                Some(step) => self.scope.node.path(*step),
+                None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
+            };
             observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
         }
     }
