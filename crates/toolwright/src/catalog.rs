@@ -13,7 +13,7 @@ use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
 use crate::diagnostics::{Event, Observer};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Context, Mode, PathNode, Run, Scope, StepName};
+use crate::frame::{Call, Clock, Context, Mode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
 use crate::journal::{Journal, RunRecord};
 use crate::limits::Limits;
@@ -273,8 +273,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let node = PathNode { parent: None, names: tool.root_names(), depth: 0 };
-    let scope = Scope { run: run.clone(), node: Arc::new(node) };
+    let scope = Scope { run: run.clone(), node: tool.root_node() };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
