@@ -12,9 +12,11 @@ use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
 use crate::composite::{CompositeBody, Derived, GateOf, StepEffect, derived_effect, lint, run, step_effects};
+use crate::diagnostics::Observer;
 use crate::error::{CallError, Fault};
-use crate::frame::{Context, Mode};
+use crate::frame::{Clock, Context, Mode};
 use crate::gate::{Chainability, StepCheck, StepGate};
+use crate::journal::Journal;
 use crate::reference::Dialect;
 use crate::schema::CompiledSchema;
 use crate::tool::{Body, Origin, ToolDef, tool};
@@ -105,6 +107,9 @@ pub struct PipelineOptions {
     pub(crate) dry: Option<Arc<StepOutputs>>,
     pub(crate) rehearse: Option<Arc<StepOutputs>>,
     pub(crate) cancel: CancelToken,
+    observer: Option<Arc<dyn Observer>>,
+    journal: Option<Arc<dyn Journal>>,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 impl PipelineOptions {
@@ -128,6 +133,24 @@ impl PipelineOptions {
     /// The signal that reaches every step.
     pub fn cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// Who is told what happens.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Where intents and outcomes are written. A dry run writes none.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// The host's clock. Without one a cancelled step with side effects has no end to its grace period.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -283,12 +306,11 @@ impl Composer {
     }
 
     fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody, SpecError> {
-        let (spec, mut issues) = CompositeSpec::read(spec, Some(self.dialect))?;
-        let compiled = compile(&name.into(), &spec).map_err(|found| {
-            issues.extend(found);
-            issues.retain(|issue| issue.severity == Severity::Error);
-            SpecError { issues }
-        })?;
+        let (spec, mut warnings) = CompositeSpec::read(spec, Some(self.dialect))?;
+        let mut compiled = compile(&name.into(), &spec)
+            .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
+        warnings.append(&mut compiled.warnings);
+        compiled.warnings = warnings;
         let mut derived = Derived { depth: 1, ..Derived::default() };
         for step in &spec.steps {
             if !derived.tools.contains(&step.tool) {
@@ -299,7 +321,7 @@ impl Composer {
                 None => derived.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
             }
         }
-        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled.program))
+        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled))
     }
 
     /// Runs a specification. Every step is judged again before it runs.
@@ -322,6 +344,10 @@ impl Composer {
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
         let mode = options.mode();
-        run_one(None, &pipeline, Invocation::new("pipeline", input).context(context).cancel(options.cancel), mode).await
+        let mut invocation = Invocation::new("pipeline", input).context(context).cancel(options.cancel);
+        invocation.observer = options.observer;
+        invocation.journal = options.journal;
+        invocation.clock = options.clock;
+        run_one(None, &pipeline, invocation, mode).await
     }
 }

@@ -10,7 +10,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             let longest = word.chars().count().max(candidate.chars().count());
             let candidate = candidate.to_lowercase();
             let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
-            *distance <= (longest / 3).max(1) || begins(&candidate, &folded) || begins(&folded, &candidate)
+            // One letter in place of the only other is no misspelling of it.
+            let misspelt = *distance <= (longest / 3).max(1) && *distance < longest;
+            misspelt || begins(&candidate, &folded) || begins(&folded, &candidate)
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

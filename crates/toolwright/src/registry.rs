@@ -241,8 +241,8 @@ impl Registry {
         let Some(compiled) = compiled.filter(|_| !issues.iter().any(|issue| issue.severity == Severity::Error)) else {
             return Err(refuse(issues));
         };
-        issues.extend(compiled.warnings);
-        let output = self.output_schema(&composite, compiled.program.output.as_ref(), &links);
+        issues.extend(compiled.warnings.iter().cloned());
+        let output = self.output_schema(&composite, compiled.program.output.as_deref(), &links);
         let effect = derived_effect(&derived.effects);
         let mut builder = tool(composite.id.clone(), composite.description.clone()).effect(effect);
         builder = builder.origin(composite.origin.clone().unwrap_or_else(|| Origin {
@@ -260,7 +260,7 @@ impl Registry {
             builder = builder.output_schema(output);
         }
         builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
-        let body = CompositeBody::new(composite.spec, GateOf::Catalog(links.into()), derived, compiled.program);
+        let body = CompositeBody::new(composite.spec, GateOf::Catalog(links.into()), derived, compiled);
         Ok((builder.close(Body::Composite(Arc::new(body))), issues))
     }
 

@@ -1,13 +1,6 @@
 //! Behaviour through the public API.
 #![expect(clippy::disallowed_methods, reason = "tests read their case files")]
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "what the tests stand on are tests too, and they read their case files"
-)]
 
 #[path = "it/arguments.rs"]
 mod arguments;

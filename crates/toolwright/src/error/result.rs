@@ -65,7 +65,16 @@ impl CallError {
         match self.fault() {
             Fault::Step(step) => step.details(),
             Fault::Output(output) => output.details(),
-            fault => fault.details(self.code()),
+            fault => {
+                let mut pairs = fault.details(self.code());
+                if let Some(leaf) = &self.0.leaf {
+                    if self.has_unknown_effect() {
+                        put(&mut pairs, "unknownEffect", Value::String(leaf.tool.clone()));
+                    }
+                    put(&mut pairs, "effects", effect::to_list(&leaf.effects));
+                }
+                pairs
+            }
         }
     }
 }
