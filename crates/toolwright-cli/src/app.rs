@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::args::{Cli, Command, Common, Format};
+use crate::args::{Cli, Command, Common};
 use crate::code;
 use crate::command;
 use crate::config::{Config, Layer, load};
@@ -10,9 +10,9 @@ use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::failure;
 use crate::grant::{Grants, canonical};
+use crate::interrupt;
 use crate::output::Output;
 use crate::paths;
-use crate::style::flat;
 use crate::trust::TrustStore;
 
 /// One invocation of the command.
@@ -28,7 +28,11 @@ pub(crate) async fn run(cli: Cli) -> Exit {
     let Cli { common, command } = cli;
     let output = Output::new(common.format, common.color, common.quiet);
     let mut app = App { common, output };
-    match command {
+    // What starts nothing has nothing to end in order.
+    if !matches!(command, Command::Explain { .. } | Command::Completions { .. } | Command::Trust { .. }) {
+        interrupt::listen();
+    }
+    let exit = match command {
         Command::Check { path, offline } => {
             app.common.file = path.or(app.common.file);
             command::check::check(&app, offline).await
@@ -43,7 +47,8 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
         Command::Completions { shell } => command::completions::completions(output, shell),
         Command::Trust { path, yes, revoke } => command::trust::trust(&app, path, yes, revoke).await,
-    }
+    };
+    output.ended(exit)
 }
 
 impl App {
@@ -126,27 +131,14 @@ impl App {
     /// Tells what is wrong, in the form that was asked for, and how the command ends.
     pub(crate) fn fail(&self, mut findings: Vec<Finding>, exit: Exit) -> Exit {
         diagnostic::sort(&mut findings);
-        match self.output.format {
-            Format::Json => self.output.error(&format!("{:#}\n", as_result(&findings))),
-            Format::Human | Format::Plain => self.output.error(&self.output.findings(&findings)),
-        }
-        exit
+        self.output.fail(&findings, exit)
     }
-}
 
-/// Findings in the form of a call's result, so that a script reads one form.
-fn as_result(findings: &[Finding]) -> serde_json::Value {
-    let first = findings.first();
-    serde_json::json!({
-        "success": false,
-        "error": first.map_or_else(String::new, |finding| flat(&finding.message)),
-        "help": first.and_then(|finding| finding.help.as_deref().map(flat)),
-        "details": {
-            "code": first.map_or_else(String::new, |finding| finding.code.clone()),
-            "findings": diagnostic::list_json(findings),
-        },
-        "effects": [],
-    })
+    /// Tells that an interrupt came before a tool was started.
+    pub(crate) fn interrupted(&self, exit: Exit) -> Exit {
+        let finding = Finding::error("cancelled", "interrupted before a tool was started").help("nothing ran");
+        self.fail(vec![finding], exit)
+    }
 }
 
 fn user_file() -> Option<(PathBuf, String, Layer)> {

@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -13,7 +14,7 @@ use clap_complete::Shell;
     max_term_width = 100,
     disable_help_subcommand = false,
     after_help = "Exit codes: 0 ok, 2 usage, 10 tool failed, 11 refused, 12 needs approval, \
-                  13 in doubt, 20 does not check, 21 journal unavailable; 1 is a bug in toolwright."
+                  13 in doubt, 20 does not check, 21 journal unavailable, 22 output not written; 1 is a bug in toolwright."
 )]
 pub(crate) struct Cli {
     /// What every command takes.
@@ -139,7 +140,7 @@ pub(crate) enum Command {
 }
 
 /// A tool and its input.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// The tool's id
     pub(crate) tool: String,
@@ -174,6 +175,18 @@ pub(crate) enum Drawing {
     Mermaid,
     /// For Graphviz.
     Dot,
+}
+
+/// The form that a command line asks for that is not read otherwise.
+pub(crate) fn format_of(words: impl IntoIterator<Item = OsString>) -> Format {
+    let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).take_while(|word| word != "--").collect();
+    let apart = words.windows(2).filter_map(|pair| match pair {
+        [name, form] if name == "--format" => Some(form.as_str()),
+        _ => None,
+    });
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--format="));
+    let forms = apart.chain(joined).filter_map(|form| Format::from_str(form, false).ok());
+    forms.last().unwrap_or(Format::Human)
 }
 
 #[cfg(test)]

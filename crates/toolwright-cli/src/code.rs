@@ -36,6 +36,9 @@ pub(crate) const NOT_TRUSTED: &str = "policy_not_trusted";
 /// What was given on the command line cannot be used.
 pub(crate) const USAGE: &str = "usage";
 
+/// Standard output could not be written.
+pub(crate) const OUTPUT_LOST: &str = "output_not_written";
+
 /// What `explain` prints for a code of this crate: title, then text.
 pub(crate) const PAGES: &[(&str, &str, &str)] = &[
     (
@@ -141,6 +144,13 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "the command line cannot be used",
         "An argument is missing, unknown, or does not fit the tool's input schema. `toolwright describe TOOL` \
          shows what a tool takes; `toolwright help COMMAND` shows what a command takes.",
+    ),
+    (
+        OUTPUT_LOST,
+        "the output could not be written",
+        "Standard output goes somewhere that takes no more, such as a full disk. What was asked for was done, so a \
+         tool that ran has had its effect: look before you run it again. A reader that goes away, as `head` does, \
+         is no error.",
     ),
 ];
 

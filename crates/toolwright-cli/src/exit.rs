@@ -24,13 +24,15 @@ pub(crate) enum Exit {
     DoesNotCheck = 20,
     /// The journal cannot be opened or written.
     JournalUnavailable = 21,
+    /// Standard output could not be written.
+    OutputLost = 22,
     /// A second interrupt: the process left without waiting for anything.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code with the words that `explain` and the documentation use.
-    pub(crate) const TABLE: [(Self, &'static str); 10] = [
+    pub(crate) const TABLE: [(Self, &'static str); 11] = [
         (Self::Ok, "what was asked for was done"),
         (Self::Bug, "a bug in toolwright"),
         (Self::Usage, "the command line, or an argument on it, cannot be used"),
@@ -40,7 +42,8 @@ impl Exit {
         (Self::InDoubt, "a tool with side effects was started and no answer came"),
         (Self::DoesNotCheck, "the configuration does not check"),
         (Self::JournalUnavailable, "the journal cannot be opened or written"),
-        (Self::Interrupted, "a second interrupt: left without waiting"),
+        (Self::OutputLost, "the output could not be written"),
+        (Self::Interrupted, "interrupted: left without waiting"),
     ];
 
     /// The number the shell sees.
@@ -89,6 +92,6 @@ mod tests {
     #[test]
     fn numbers_are_the_published_ones() {
         let numbers: Vec<u8> = Exit::TABLE.iter().map(|(exit, _)| exit.number()).collect();
-        assert_eq!(numbers, [0, 1, 2, 10, 11, 12, 13, 20, 21, 130]);
+        assert_eq!(numbers, [0, 1, 2, 10, 11, 12, 13, 20, 21, 22, 130]);
     }
 }

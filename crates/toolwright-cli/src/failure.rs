@@ -148,6 +148,9 @@ impl Failure<'_> {
 impl Failure<'_> {
     fn json(&self) -> serde_json::Value {
         let mut value = self.error.to_value().to_json();
+        if let Some(object) = value.as_object_mut() {
+            object.shift_insert(1, "code".to_owned(), json!(self.error.code()));
+        }
         let mut set = |pointer: &str, name: &str, member: serde_json::Value| {
             if let Some(object) = value.pointer_mut(pointer).and_then(serde_json::Value::as_object_mut) {
                 object.insert(name.to_owned(), member);

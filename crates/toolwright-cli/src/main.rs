@@ -30,7 +30,11 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::args::{Colour, Format};
+use crate::diagnostic::Finding;
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::style::one_line;
 
 /// How long a reader of standard input may hold up the end.
 const RUNTIME_END_MAX: Duration = Duration::from_millis(100);
@@ -41,12 +45,7 @@ fn main() -> ExitCode {
     }
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Nobody is left to tell when this cannot be printed.
-            let _ = error.print();
-            let help = !error.use_stderr();
-            return if help { Exit::Ok } else { Exit::Usage }.into();
-        }
+        Err(error) => return unread(&error).into(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let Ok(runtime) = runtime else {
@@ -55,4 +54,24 @@ fn main() -> ExitCode {
     let exit = runtime.block_on(app::run(cli));
     runtime.shutdown_timeout(RUNTIME_END_MAX);
     exit.into()
+}
+
+/// What is to be said instead of doing something: help, or what is wrong with the command line.
+fn unread(error: &clap::Error) -> Exit {
+    let output = Output::new(args::format_of(std::env::args_os()), Colour::Auto, false);
+    if !error.use_stderr() {
+        output::keep(error.print());
+        return output.ended(Exit::Ok);
+    }
+    if output.format == Format::Human {
+        // Nobody is left to tell when this cannot be printed.
+        let _ = error.print();
+        return Exit::Usage;
+    }
+    let text = error.render().to_string();
+    let mut parts = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
+    let message = parts.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let help: Vec<&str> = parts.filter(|part| !part.starts_with("For more information")).collect();
+    let finding = Finding::error(code::USAGE, one_line(&message)).maybe_help((!help.is_empty()).then(|| one_line(&help.join("; "))));
+    output.fail(&[finding], Exit::Usage)
 }

@@ -1,10 +1,16 @@
 //! The two streams. Standard output is only the result; a reader that has gone away ends it quietly.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use crate::args::{Colour, Format};
+use crate::code;
 use crate::diagnostic::{self, Finding, Form};
-use crate::style::{Style, WIDTH_DEFAULT};
+use crate::exit::Exit;
+use crate::style::{Style, WIDTH_DEFAULT, flat};
+
+/// Why standard output could not be written, once it could not.
+static LOST: OnceLock<String> = OnceLock::new();
 
 /// Where a command writes, and how.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +49,7 @@ impl Output {
 
     /// The result. A closed pipe is the reader's way to say that it has enough.
     pub(crate) fn result(self, text: &str) {
-        write_all(&mut io::stdout().lock(), text);
+        keep(write_all(&mut io::stdout().lock(), text));
     }
 
     /// The result as one JSON document.
@@ -60,7 +66,26 @@ impl Output {
 
     /// What went wrong.
     pub(crate) fn error(self, text: &str) {
-        write_all(&mut io::stderr().lock(), text);
+        // Nobody is left to tell when this cannot be printed.
+        let _ = write_all(&mut io::stderr().lock(), text);
+    }
+
+    /// Tells what is wrong, in the form that was asked for, and how the command ends.
+    pub(crate) fn fail(self, findings: &[Finding], exit: Exit) -> Exit {
+        match self.format {
+            Format::Json => self.error(&format!("{:#}\n", as_result(findings))),
+            Format::Human | Format::Plain => self.error(&self.findings(findings)),
+        }
+        exit
+    }
+
+    /// How the command ends, once everything is written: a result that nobody can have got is a failure.
+    pub(crate) fn ended(self, exit: Exit) -> Exit {
+        let Some(why) = LOST.get() else { return exit };
+        let finding = Finding::error(code::OUTPUT_LOST, format!("standard output could not be written: {why}"))
+            .help("what was asked for was done, and only its output is lost: look before you do it again");
+        let exit = if exit == Exit::Ok { Exit::OutputLost } else { exit };
+        self.fail(&[finding], exit)
     }
 
     /// Findings, where the result goes (`check`) or not.
@@ -84,7 +109,33 @@ impl Output {
     }
 }
 
-fn write_all(stream: &mut impl Write, text: &str) {
-    // A reader that went away is no error of ours, and there is nobody left to tell.
-    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+fn write_all(stream: &mut impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes()).and_then(|()| stream.flush())
+}
+
+/// Remembers that standard output could not be written. A reader that went away is no error.
+pub(crate) fn keep(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // The first reason is the one that counts.
+        let _ = LOST.set(error.to_string());
+    }
+}
+
+/// Findings in the form of a call's result, so that a script reads one form.
+fn as_result(findings: &[Finding]) -> serde_json::Value {
+    let first = findings.first();
+    let code = first.map_or("", |finding| finding.code.as_str());
+    serde_json::json!({
+        "success": false,
+        "code": code,
+        "error": first.map_or_else(String::new, |finding| flat(&finding.message)),
+        "help": first.and_then(|finding| finding.help.as_deref().map(flat)),
+        "details": {
+            "code": code,
+            "findings": diagnostic::list_json(findings),
+        },
+        "effects": [],
+    })
 }

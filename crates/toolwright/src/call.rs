@@ -286,6 +286,11 @@ impl Execution<'_> {
         self.look_at_grace(waking)
     }
 
+    #[cold]
+    fn dropped_by_cancellation(&self) -> bool {
+        matches!(self.running, Running::Handler(_)) && self.tool.has_side_effects() == Some(false) && self.run.cancel.is_cancelled()
+    }
+
     fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
             return self.cancelled_with(EffectState::Unknown);
@@ -306,6 +311,8 @@ impl Future for Execution<'_> {
         let this = &mut *self;
         match catch_unwind(AssertUnwindSafe(|| this.look(waking))) {
             Ok(Poll::Pending) if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+            // A tool may hear of the cancellation before we look: it is the same end, and told in one way.
+            Ok(Poll::Ready(Err(_))) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
             Ok(polled) => polled,
             Err(panic) => {
                 this.running = Running::Over;

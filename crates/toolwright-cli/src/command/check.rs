@@ -17,10 +17,10 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
     let grants = app.grants(&config);
     let want = if offline { Want::FilesOnly } else { Want::Everything };
     let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
-        return Exit::Interrupted;
+        return app.interrupted(Exit::Interrupted);
     };
     if until_first(host.close()).await.is_none() {
-        return Exit::Interrupted;
+        return app.interrupted(Exit::Interrupted);
     }
     leave_at_next();
     let findings = &host.findings;

@@ -8,13 +8,18 @@ use crate::args::{DryArgs, Format};
 use crate::exit::Exit;
 use crate::failure;
 use crate::input;
+use crate::interrupt::until_first;
 use crate::style::one_line;
 
 /// Runs everything but what has effects; a rehearsal also enters nested composites.
 pub(crate) async fn dry_run(app: &App, args: &DryArgs, rehearse: bool) -> Exit {
-    let outputs = match input::outputs(&args.output, args.outputs.as_deref()) {
-        Ok(outputs) => outputs,
-        Err(findings) => return app.fail(findings, Exit::Usage),
+    let (single, all) = (args.output.clone(), args.outputs.clone());
+    let read = tokio::task::spawn_blocking(move || input::outputs(&single, all.as_deref()));
+    let outputs = match until_first(read).await {
+        Some(Ok(Ok(outputs))) => outputs,
+        Some(Ok(Err(findings))) => return app.fail(findings, Exit::Usage),
+        Some(Err(_)) => return Exit::Bug,
+        None => return app.interrupted(Exit::ToolFailed),
     };
     let outputs: StepOutputs = outputs.into_iter().collect();
     let change = |invocation: Invocation| match rehearse {

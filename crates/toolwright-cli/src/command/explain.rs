@@ -23,8 +23,7 @@ pub(crate) fn explain(output: Output, wanted: Option<&str>) -> Exit {
         None => {
             let help = did_you_mean(wanted, all().map(|(code, _)| code)).unwrap_or_else(|| "`toolwright explain` lists them".to_owned());
             let finding = Finding::error(code::USAGE, format!("there is no code `{wanted}`")).help(help);
-            output.error(&output.findings(&[finding]));
-            Exit::Usage
+            output.fail(&[finding], Exit::Usage)
         }
     }
 }

@@ -41,13 +41,13 @@ pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
     let grants = app.grants(&config);
     let want = Want::Tool(id.to_owned());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let host = opened.ok_or(Exit::Interrupted)?;
+    let host = opened.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
     match until_first(host.close()).await {
         Some(()) => {
             leave_at_next();
             Ok(host)
         }
-        None => Err(Exit::Interrupted),
+        None => Err(app.interrupted(Exit::Interrupted)),
     }
 }
 

@@ -23,10 +23,10 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
     let grants = app.grants(&config);
     let opened = until_first(Host::open(config, &grants, &Want::Everything)).await;
     let Some(host) = opened else {
-        return Exit::Interrupted;
+        return app.interrupted(Exit::Interrupted);
     };
     if until_first(host.close()).await.is_none() {
-        return Exit::Interrupted;
+        return app.interrupted(Exit::Interrupted);
     }
     leave_at_next();
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();

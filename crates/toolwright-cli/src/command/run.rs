@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure;
 use crate::host::{Host, Want};
 use crate::input;
-use crate::interrupt::{leave_at_next, until_first, until_second};
+use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::style::printable;
@@ -52,12 +52,11 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     let grants = app.grants(&config);
     let want = Want::Tool(args.tool.clone());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let mut host = opened.ok_or(Exit::Interrupted)?;
-    let input = ready(app, &host, &args.tool).and_then(|tool| {
-        let input = input::build(args, tool.input.as_ref()).map_err(|findings| app.fail(findings, Exit::Usage))?;
-        let hidden: Vec<String> = input::hidden(&input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
-        Ok((input, hidden))
-    });
+    let mut host = opened.ok_or_else(|| app.interrupted(Exit::ToolFailed))?;
+    let input = match ready(app, &host, &args.tool) {
+        Ok(tool) => given(app, args, tool.input.clone()).await,
+        Err(exit) => Err(exit),
+    };
     let called = match input {
         Ok((input, hidden)) => {
             hidden.iter().for_each(|text| host.secrets.add(text));
@@ -65,13 +64,30 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
         }
         Err(exit) => Err(exit),
     };
-    let closed = until_first(host.close()).await;
-    if closed.is_none() {
-        return Err(Exit::Interrupted);
-    }
+    // Who does not want to wait for the servers still gets what became of the call.
+    let _ = until_next(host.close()).await;
     leave_at_next();
     let result = called?;
     Ok(Outcome { result, host })
+}
+
+/// The input of the call, with the texts in it that must not be shown.
+///
+/// # Errors
+/// When it cannot be used, or an interrupt came first; that is told already.
+async fn given(app: &App, args: &RunArgs, schema: Option<Value>) -> Result<(Value, Vec<String>), Exit> {
+    let args = args.clone();
+    // Apart from everything else: standard input may have nothing to read for a long time.
+    let read = tokio::task::spawn_blocking(move || {
+        let input = input::build(&args, schema.as_ref())?;
+        let hidden: Vec<String> = input::hidden(&input, schema.as_ref()).into_iter().map(str::to_owned).collect();
+        Ok((input, hidden))
+    });
+    match until_first(read).await {
+        None => Err(app.interrupted(Exit::ToolFailed)),
+        Some(Err(_)) => Err(Exit::Bug),
+        Some(Ok(read)) => read.map_err(|findings| app.fail(findings, Exit::Usage)),
+    }
 }
 
 async fn call(
@@ -96,7 +112,11 @@ async fn call(
             app.output.note(&format!("warning: {}\n", host.secrets.mask(&warning)));
         }
     }
-    result.ok_or(Exit::Interrupted)
+    result.ok_or_else(|| {
+        let finding = Finding::error("cancelled", "interrupted again: left without waiting for the tool that ran")
+            .help("its effect may have happened; look before you run this again");
+        app.fail(vec![finding], Exit::Interrupted)
+    })
 }
 
 /// The tool, when it can be called.

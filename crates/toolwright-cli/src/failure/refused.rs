@@ -63,6 +63,7 @@ fn refusal(findings: &[Finding], step: Option<(&Finding, &StepPlace)>) -> serde_
     });
     serde_json::json!({
         "success": false,
+        "code": code,
         "error": error,
         "help": main.and_then(|finding| finding.help.as_deref().map(flat)),
         "details": details,

@@ -235,6 +235,112 @@ fn an_interrupt_cancels_the_run() {
     }
 }
 
+/// A composite that waits and then writes.
+const LATE: &str = r#"
+sources:
+  s:
+    tools:
+      wait: {argv: [sleep, "1"], effect: read}
+      mark: {argv: [touch, marker], effect: write}
+composites:
+  late:
+    steps:
+      - {name: wait, tool: wait}
+      - {name: mark, tool: mark}
+"#;
+
+#[cfg(unix)]
+#[test]
+fn an_early_interrupt_is_never_lost() {
+    let world = World::new("interrupt_early");
+    world.write("toolwright.yaml", LATE);
+    for (round, name) in ["INT", "TERM", "INT"].into_iter().enumerate() {
+        for delay in 0..=30 {
+            let mut command = world.command(&["run", "late", "--allow", "mark", "--format", "json"]);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(delay));
+            signal(&child, name);
+            let output = child.wait_with_output().unwrap();
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            // Killed as the system does it, or cancelled.
+            assert!(matches!(output.status.code(), None | Some(10)), "{round}, {delay} ms: {:?}: {err}", output.status);
+            assert!(!world.has("marker"), "{round}, {delay} ms: {err}");
+            if output.status.code().is_some() {
+                let told: serde_json::Value = serde_json::from_str(&err).unwrap();
+                assert!(["cancelled", "step_aborted"].contains(&told["code"].as_str().unwrap()), "{told}");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_wait_for_an_input() {
+    let world = World::with("interrupt_input", "notes.yaml");
+    let mut command = world.command(&["run", "read_note", "-i", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let input = child.stdin.take();
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, "INT");
+    let end = done(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!(end.code, 10, "{}", end.err);
+    assert!(end.err.contains("interrupted before a tool was started"), "{}", end.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cancelled_tool_that_reads_is_told_in_one_way() {
+    let world = World::new("interrupt_read");
+    world.write("toolwright.yaml", &LATE.replace("[sleep, \"1\"]", "[sh, -c, \"touch begun; sleep 30\"]"));
+    for _ in 0..10 {
+        let _ = std::fs::remove_file(world.dir.join("begun"));
+        let child = world.command(&["run", "wait", "--quiet"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(|| world.has("begun"));
+        signal(&child, "INT");
+        let end = done(child.wait_with_output().unwrap());
+        assert_eq!(end.code, 10, "{}", end.err);
+        assert!(end.err.starts_with("cancelled\n"), "{}", end.err);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let world = World::with("full", "notes.yaml");
+    for line in ["run read_note name=a.txt", "list", "describe read_note", "--help", "--version", "explain", "schema"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let end = done(world.command(&words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap());
+        assert_eq!(end.code, 22, "{line}: {}", end.err);
+        assert!(end.err.contains("could not be written"), "{line}: {}", end.err);
+    }
+}
+
+#[test]
+fn every_error_for_scripts_has_one_form() {
+    let world = World::with("one_form", "notes.yaml");
+    world.write("broken.yaml", "composites: {c: {steps: []}}\n");
+    let table = [
+        ("run", "usage"),
+        ("--nope", "usage"),
+        ("graph copy_note --as pictur", "usage"),
+        ("run nothing", "unavailable"),
+        ("run read_note", "invalid_args"),
+        ("run read_note name=missing.txt", "exit_code"),
+        ("run copy_note from=a.txt to=b.txt", "step_not_chainable"),
+        ("explain nope", "usage"),
+        ("list --file nothing.yaml", "config_unreadable"),
+    ];
+    for (line, code) in table {
+        let end = world.run(&format!("{line} --format json"));
+        assert_ne!(end.code, 0, "{line}");
+        let told: serde_json::Value = serde_json::from_str(&end.err).unwrap_or_else(|_| panic!("{line}: {}", end.err));
+        assert_eq!((told["success"].as_bool(), told["code"].as_str()), (Some(false), Some(code)), "{line}: {told}");
+        assert!(told["error"].is_string() && told["details"].is_object() && told["effects"].is_array(), "{line}: {told}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_second_interrupt_leaves_at_once() {
