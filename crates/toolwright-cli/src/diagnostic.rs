@@ -2,6 +2,7 @@
 //!
 //! A finding knows its place as bytes of a source text; it knows nothing of how it came about.
 
+mod excerpt;
 mod human;
 mod json;
 mod plain;

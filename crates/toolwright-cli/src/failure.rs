@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::grant::shell_word;
 use crate::host::Host;
 use crate::output::Output;
-use crate::style::{flat, one_line, printable, wrap};
+use crate::style::{flat, limited, one_line, printable, wrap};
 
 /// Tells about the error; gives the exit code.
 pub(crate) fn tell(output: Output, error: &CallError, tool: &str, host: &Host) -> Exit {
@@ -27,6 +27,9 @@ pub(crate) fn tell(output: Output, error: &CallError, tool: &str, host: &Host) -
     output.error(&text);
     failure.exit()
 }
+
+/// A reference longer than this is not shown a second time with marks under it.
+const MARKED_BYTES_MAX: usize = 200;
 
 /// What is not known of the effect of the tool that ended the call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +80,7 @@ impl Failure<'_> {
     fn message(&self) -> String {
         let message = self.error.message();
         let coded = format!("{}: ", self.error.code());
-        self.mask(message.strip_prefix(&coded).unwrap_or(&message))
+        limited(&self.mask(message.strip_prefix(&coded).unwrap_or(&message))).into_owned()
     }
 
     /// What to do.
@@ -91,7 +94,7 @@ impl Failure<'_> {
             _ if self.error.code() == "dry_run_needs_output" => Some(self.output_help(own)),
             _ => own,
         };
-        help.map(|help| self.mask(&help))
+        help.map(|help| limited(&self.mask(&help)).into_owned())
     }
 
     /// How the output of a step that does not run is given here.
@@ -178,7 +181,7 @@ impl Failure<'_> {
             let (row, column) = place.source.line_column(place.span.start);
             line.push_str(&format!("{}:{row}:{column}: ", place.source.name()));
         }
-        line.push_str(&format!("{}: {}", self.error.code(), one_line(&self.message())));
+        line.push_str(&format!("{}: {}", one_line(self.error.code()), one_line(&self.message())));
         if let Some(help) = self.help() {
             line.push_str(&format!(" ({})", one_line(&help)));
         }
@@ -233,13 +236,14 @@ impl Failure<'_> {
     fn head(&self, output: Output) -> String {
         let missing = self.missing();
         if let Some(place) = missing.as_ref().and_then(|missing| missing.place.as_ref()) {
-            let finding = Finding::error(self.error.code(), self.message()).maybe_help(self.help());
+            let finding = Finding::error(one_line(self.error.code()), self.message()).maybe_help(self.help());
             return output.findings(&[finding.at(&place.source, place.span.clone(), "not there")]);
         }
         let style = output.err;
         let wrapped = wrap(&printable(&self.message()), output.width(), "    ");
-        let mut out = format!("{}\n\n  {} {}\n", style.red(self.error.code()), style.red("×"), wrapped.trim_start());
-        for line in missing.iter().flat_map(missing::Missing::marked) {
+        let mut out = format!("{}\n\n  {} {}\n", style.red(&one_line(self.error.code())), style.red("×"), wrapped.trim_start());
+        let short = missing.iter().filter(|missing| missing.what.reference.text.len() <= MARKED_BYTES_MAX);
+        for line in short.flat_map(missing::Missing::marked) {
             out.push_str(&format!("      {}\n", self.mask(&printable(&line))));
         }
         if let Some(help) = self.help() {

@@ -7,7 +7,7 @@ use crate::args::{Colour, Format};
 use crate::code;
 use crate::diagnostic::{self, Finding, Form};
 use crate::exit::Exit;
-use crate::style::{Style, WIDTH_DEFAULT, flat};
+use crate::style::{Style, WIDTH_DEFAULT, flat, limited};
 
 /// Why standard output could not be written, once it could not.
 static LOST: OnceLock<String> = OnceLock::new();
@@ -130,8 +130,8 @@ fn as_result(findings: &[Finding]) -> serde_json::Value {
     serde_json::json!({
         "success": false,
         "code": code,
-        "error": first.map_or_else(String::new, |finding| flat(&finding.message)),
-        "help": first.and_then(|finding| finding.help.as_deref().map(flat)),
+        "error": first.map_or_else(String::new, |finding| flat(&limited(&finding.message))),
+        "help": first.and_then(|finding| finding.help.as_deref().map(|help| flat(&limited(help)))),
         "details": {
             "code": code,
             "findings": diagnostic::list_json(findings),

@@ -65,7 +65,7 @@ impl Progress {
                 let took = took(at.elapsed());
                 match (ok, code) {
                     (true, _) => self.line(&format!("✓ {text}  {took}"), "\n"),
-                    (false, Some(code)) => self.line(&format!("✗ {text}  {code}"), "\n"),
+                    (false, Some(code)) => self.line(&format!("✗ {text}  {}", one_line(code)), "\n"),
                     (false, None) => self.line(&format!("✗ {text}"), "\n"),
                 }
             }
@@ -97,7 +97,7 @@ impl Observer for Progress {
         if let Event::Warning { path, message, .. } = event {
             let at = if path.is_empty() { String::new() } else { format!("{path}: ") };
             let mut kept = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.push(format!("{at}{}", one_line(message)));
+            kept.push(one_line(&format!("{at}{message}")));
         } else if self.lines {
             self.show(event);
         }

@@ -1,5 +1,6 @@
 //! Colour and widths: the little that human output needs beyond plain text.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -77,21 +78,55 @@ impl Style {
     }
 }
 
+/// Whether a character takes no room, or turns the order of those around it: text that holds one does not read
+/// as what it is.
+pub(crate) fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The same with characters that nobody sees written as `\u{…}`.
+fn seen(text: &str, control: impl Fn(char) -> char) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_control() => out.push(control(c)),
+            c if is_unseen(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Text from elsewhere on one line: no control characters, so that it cannot move the cursor.
 pub(crate) fn one_line(text: &str) -> String {
-    let cleaned: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    cleaned.split_whitespace().collect::<Vec<_>>().join(" ")
+    seen(text, |_| ' ').split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text from elsewhere on several lines: no control characters but line ends and tabs.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    seen(text, |c| if matches!(c, '\n' | '\t') { c } else { '\u{fffd}' })
+}
+
+/// Every character where it stands, with blanks for control characters.
+pub(crate) fn spaced(text: &str) -> String {
+    seen(text, |_| ' ')
+}
+
+/// Characters of a message that are shown; what is longer is left out in the middle.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+
+/// Characters that are shown of the end of a message that is too long.
+const MESSAGE_END_CHARS: usize = 200;
+
+/// A message that fits a screen, with a word about what is left out.
+pub(crate) fn limited(text: &str) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= MESSAGE_CHARS_MAX {
+        return Cow::Borrowed(text);
+    }
+    let head: String = text.chars().take(MESSAGE_CHARS_MAX - MESSAGE_END_CHARS).collect();
+    let tail: String = text.chars().skip(count - MESSAGE_END_CHARS).collect();
+    Cow::Owned(format!("{head} … ({} characters left out) … {tail}", count - MESSAGE_CHARS_MAX))
 }
 
 /// The columns that a text takes on a terminal.
@@ -183,7 +218,7 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, flat, one_line, wrap};
+    use super::{cut, flat, limited, one_line, printable, wrap};
 
     #[test]
     fn a_command_is_never_broken_in_two() {
@@ -202,6 +237,19 @@ mod tests {
     #[test]
     fn text_from_elsewhere_cannot_move_the_cursor() {
         assert_eq!(one_line("a\u{1b}[2Jb\r\nc  d"), "a [2Jb c d");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_written_out() {
+        assert_eq!(one_line("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+        assert_eq!(printable("a\u{2066}\nb\u{feff}\u{1b}"), "a\\u{2066}\nb\\u{feff}\u{fffd}");
+    }
+
+    #[test]
+    fn a_long_message_says_how_much_is_left_out() {
+        let shown = limited(&"ä".repeat(5_000)).into_owned();
+        assert!(shown.contains("ä … (3000 characters left out) … ä"), "{shown}");
+        assert_eq!(limited("short"), "short");
     }
 
     #[test]

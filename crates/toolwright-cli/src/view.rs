@@ -4,7 +4,7 @@ use serde_json::json;
 use toolwright::{Effect, Value};
 
 use crate::secret::Secrets;
-use crate::style::flat;
+use crate::style::{flat, limited, one_line};
 
 /// A tool, or what would be one.
 #[derive(Clone, Debug)]
@@ -150,12 +150,38 @@ fn effect_words_of(effect: Option<&Effect>, composite: bool) -> String {
     }
 }
 
+/// The same effect under a name that can be shown.
+fn clean_effect(effect: &Effect) -> Effect {
+    Effect::new(one_line(&effect.class), effect.impact)
+}
+
 /// Whether a step of this effect stands out: it has effects, or does not say that it has none.
 pub(crate) fn stands_out(effect: Option<&Effect>) -> bool {
     effect.is_none_or(Effect::has_side_effects)
 }
 
 impl ToolView {
+    /// The same with every name as it can be shown to a person: what others wrote moves no cursor and hides nothing.
+    pub(crate) fn clean(&self) -> Self {
+        let mut clean = self.clone();
+        for name in [&mut clean.id, &mut clean.source, &mut clean.kind, &mut clean.effect_from] {
+            *name = one_line(name);
+        }
+        clean.effect = self.effect.as_ref().map(clean_effect);
+        if let Some(inside) = &mut clean.inside {
+            for step in &mut inside.steps {
+                step.tool = one_line(&step.tool);
+                step.effect = step.effect.as_ref().map(|effect| effect.as_ref().map(clean_effect));
+            }
+            inside.touches.iter_mut().for_each(|tool| *tool = one_line(tool));
+            for (_, tool, effect) in &mut inside.effects {
+                *tool = one_line(tool);
+                *effect = effect.as_ref().map(clean_effect);
+            }
+        }
+        clean
+    }
+
     /// Its effect in a word or two.
     pub(crate) fn effect_words(&self) -> String {
         effect_words_of(self.effect.as_ref(), self.inside.is_some())
@@ -230,7 +256,7 @@ impl Why {
 
     /// For scripts.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        json!({"code": self.code, "message": flat(&self.message), "help": self.help.as_deref().map(flat)})
+        json!({"code": self.code, "message": flat(&limited(&self.message)), "help": self.help.as_deref().map(|help| flat(&limited(help)))})
     }
 }
 

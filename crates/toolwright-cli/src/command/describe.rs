@@ -11,7 +11,7 @@ use crate::args::Format;
 use crate::exit::Exit;
 use crate::grant::shell_word;
 use crate::output::Output;
-use crate::style::{one_line, printable, wrap};
+use crate::style::{limited, one_line, printable, wrap};
 use crate::view::{ToolView, effect_words, stands_out};
 
 /// Describes one tool.
@@ -29,7 +29,7 @@ pub(crate) async fn describe(app: &App, id: &str) -> Exit {
     };
     let text = match app.output.format {
         Format::Json => format!("{:#}\n", tool.to_json(true)),
-        Format::Human | Format::Plain => human(app.output, tool),
+        Format::Human | Format::Plain => human(app.output, &tool.clean()),
     };
     app.output.result(&text);
     Exit::Ok
@@ -63,10 +63,10 @@ fn human(output: Output, tool: &ToolView) -> String {
     };
     fact(&mut out, output, "source", source.trim_end_matches([',', ' ']));
     if let Some(why) = tool.state.why() {
-        let text = format!("{}: {}", why.code, one_line(&why.message));
+        let text = format!("{}: {}", one_line(&why.code), one_line(&limited(&why.message)));
         fact(&mut out, output, tool.state.word(), &text);
         if let Some(help) = &why.help {
-            fact(&mut out, output, "", &printable(help));
+            fact(&mut out, output, "", &printable(&limited(help)));
         }
     }
     if tool.hidden {
@@ -117,7 +117,7 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
     let effects: Vec<String> = inside
         .effects
         .iter()
-        .map(|(path, tool, effect)| format!("{} by {tool} ({})", effect_words(effect.as_ref()), path.join("/")))
+        .map(|(path, tool, effect)| format!("{} by {tool} ({})", effect_words(effect.as_ref()), one_line(&path.join("/"))))
         .collect();
     if !effects.is_empty() {
         fact(out, output, "effects", &effects.join("; "));
@@ -125,7 +125,7 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
 }
 
 fn indented(out: &mut String, text: &str) {
-    for line in text.lines() {
+    for line in printable(text).lines() {
         let _ = writeln!(out, "  {line}");
     }
 }

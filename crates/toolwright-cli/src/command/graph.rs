@@ -21,6 +21,7 @@ pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
         Some(tool) => tool,
         None => return app.fail(vec![super::run::unknown(&host, id)], Exit::Usage),
     };
+    let tool = &tool.clean();
     let Some(inside) = &tool.inside else {
         let message = format!("`{id}` is no composite: it is one call, and there is nothing to draw");
         let finding = Finding::error(code::USAGE, message).help(format!("`toolwright describe {id}` shows what it takes and gives"));
@@ -87,14 +88,14 @@ fn text(tool: &ToolView, inside: &Inside, style: Style) -> String {
         out.push('\n');
         for (from, arguments) in reads(&step.mapping, index, &inside.steps) {
             let from = source_name(&from, inside);
-            let line = format!("│   {} ← {from}\n", arguments.join(", "));
+            let line = format!("│   {} ← {from}\n", one_line(&arguments.join(", ")));
             out.push_str(&style.dim(&line));
         }
     }
     out.push_str("│\n○ output");
     let from: Vec<String> = match &inside.output {
         Some(mapping) => reads(mapping, inside.steps.len(), &inside.steps).iter().map(|(from, _)| source_name(from, inside)).collect(),
-        None => inside.steps.last().map(|step| step.name.clone()).into_iter().collect(),
+        None => inside.steps.last().map(|step| one_line(&step.name)).into_iter().collect(),
     };
     if !from.is_empty() {
         out.push_str(&style.dim(&format!(" ← {}", from.join(", "))));
@@ -149,7 +150,7 @@ fn mermaid(tool: &ToolView, inside: &Inside) -> String {
     let mut out = format!("---\ntitle: {}\n---\nflowchart TD\n", quote(&tool.id));
     out.push_str("  input([input])\n");
     for (index, step) in inside.steps.iter().enumerate() {
-        let label = format!("{}<br/>{} ({})", quote(&step.name), quote(&step.tool), words(step));
+        let label = format!("{}<br/>{} ({})", quote(&step.name), quote(&step.tool), quote(&words(step)));
         let class = if loud(step) { ":::effect" } else { "" };
         let (open, close) = if step.nested { ("[[", "]]") } else { ("[", "]") };
         out.push_str(&format!("  s{index}{open}\"{label}\"{close}{class}\n"));
@@ -174,7 +175,7 @@ fn dot(tool: &ToolView, inside: &Inside) -> String {
     let mut out = format!("digraph \"{}\" {{\n  rankdir=TB;\n", quote(&tool.id));
     out.push_str("  node [shape=box, style=rounded];\n  input [shape=oval];\n  output [shape=oval];\n");
     for (index, step) in inside.steps.iter().enumerate() {
-        let label = format!("{}\\n{} ({})", quote(&step.name), quote(&step.tool), words(step));
+        let label = format!("{}\\n{} ({})", quote(&step.name), quote(&step.tool), quote(&words(step)));
         let mut look = String::new();
         if step.nested {
             look.push_str(", peripheries=2");

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::output::Output;
-use crate::style::{columns, cut, one_line, pad, printable, wrap};
+use crate::style::{columns, cut, limited, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
 /// Lists the tools; `all` also shows hidden ones.
@@ -32,8 +32,11 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {
         Format::Json => json(&host, &shown),
-        Format::Plain => shown.iter().map(|tool| plain(tool)).collect(),
-        Format::Human => human(app.output, &host, &shown),
+        Format::Plain => shown.iter().map(|tool| plain(&tool.clean())).collect(),
+        Format::Human => {
+            let clean: Vec<ToolView> = shown.iter().map(|tool| tool.clean()).collect();
+            human(app.output, &host, &clean.iter().collect::<Vec<_>>())
+        }
     };
     app.output.result(&text);
     Exit::Ok
@@ -71,20 +74,20 @@ fn human(output: Output, host: &Host, shown: &[&ToolView]) -> String {
     let widths = shown.iter().map(|tool| columns(&tool.id));
     let id_width = widths.filter(|width| *width <= ID_WIDTH_MAX).max().unwrap_or(0).max(8);
     for source in &host.sources {
-        let tools: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_none() && tool.source == source.name).collect();
+        let tools: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_none() && tool.source == one_line(&source.name)).collect();
         if tools.is_empty() && source.why.is_none() && source.skipped.is_empty() {
             continue;
         }
-        heading(&mut out, output, &source.name, kind_words(&source.kind));
+        heading(&mut out, output, &one_line(&source.name), kind_words(&source.kind));
         for tool in tools {
             row(&mut out, output, tool, id_width);
         }
         for (name, reason) in &source.skipped {
-            let text = format!("{name}: not offered: {}", one_line(reason));
+            let text = format!("{}: not offered: {}", one_line(name), one_line(&limited(reason)));
             let _ = writeln!(out, "{}", style.dim(&wrap(&text, output.width(), "  ")));
         }
         if let Some(why) = &source.why {
-            let text = format!("not there: {}", one_line(&why.message));
+            let text = format!("not there: {}", one_line(&limited(&why.message)));
             let _ = writeln!(out, "{}", style.red(&wrap(&text, output.width(), "  ")));
         }
     }
@@ -145,10 +148,10 @@ const ID_WIDTH_MAX: usize = 32;
 const EFFECT_WIDTH: usize = 11;
 
 fn reason(out: &mut String, output: Output, why: &Why) {
-    let text = format!("{}: {}", why.code, one_line(&why.message));
+    let text = format!("{}: {}", one_line(&why.code), one_line(&limited(&why.message)));
     let _ = writeln!(out, "{}", wrap(&text, output.width(), "      "));
     if let Some(help) = &why.help {
-        let _ = writeln!(out, "{}", wrap(&printable(help), output.width(), "      "));
+        let _ = writeln!(out, "{}", wrap(&printable(&limited(help)), output.width(), "      "));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::input;
 use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::style::printable;
+use crate::style::{limited, one_line, printable};
 use crate::view::{State, ToolView};
 
 /// Calls the tool.
@@ -190,7 +190,7 @@ fn notes(output: Output, host: &Host, result: &ToolResult) {
         return;
     }
     for note in &result.notes {
-        output.note(&format!("note: {}\n", host.secrets.mask(&printable(note))));
+        output.note(&format!("note: {}\n", one_line(&limited(&host.secrets.mask(note)))));
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Label, Severity, count};
-use crate::style::flat;
+use crate::style::{flat, limited};
 
 /// `{ok, errors, warnings, findings: [...]}`.
 pub(super) fn document(findings: &[Finding]) -> Value {
@@ -29,8 +29,8 @@ fn finding(finding: &Finding) -> Value {
     let mut value = json!({
         "severity": severity,
         "code": finding.code,
-        "message": flat(&finding.message),
-        "help": finding.help.as_deref().map(flat),
+        "message": flat(&limited(&finding.message)),
+        "help": finding.help.as_deref().map(|help| flat(&limited(help))),
     });
     let mut places = finding.labels.iter();
     if let (Some(object), Some(main)) = (value.as_object_mut(), places.next()) {
@@ -51,6 +51,6 @@ fn place(label: &Label) -> Value {
         "column": column,
         "endLine": end_line,
         "endColumn": end_column,
-        "label": label.text,
+        "label": limited(&label.text),
     })
 }

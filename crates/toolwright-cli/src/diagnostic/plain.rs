@@ -1,6 +1,7 @@
 //! One line per finding: `file:line:col: code: message`, for other programs and CI.
 
 use super::{Finding, Severity};
+use crate::style::{limited, spaced};
 
 /// Every finding on a line of its own.
 pub(super) fn render(findings: &[Finding]) -> String {
@@ -18,12 +19,12 @@ fn line(finding: &Finding) -> String {
     if finding.severity == Severity::Warning {
         line.push_str("warning: ");
     }
-    line.push_str(&finding.message);
+    line.push_str(&limited(&finding.message));
     if let Some(help) = &finding.help {
-        line.push_str(&format!(" ({help})"));
+        line.push_str(&format!(" ({})", limited(help)));
     }
     // INVARIANT: one finding is one line, whatever text a tool or a file put into it.
-    let mut one: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut one = spaced(&line);
     one.push('\n');
     one
 }

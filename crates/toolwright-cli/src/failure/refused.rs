@@ -4,7 +4,7 @@ use super::ordinal;
 use crate::args::Format;
 use crate::diagnostic::{Finding, StepPlace};
 use crate::output::Output;
-use crate::style::flat;
+use crate::style::{flat, limited, one_line};
 
 /// Tells that a rule refused before anything ran, in the form of a run that ended: which step, why,
 /// what completed (nothing), which effects happened (none), what to do.
@@ -16,7 +16,7 @@ pub(crate) fn refused(output: Output, findings: &[Finding]) {
             let lines = findings.iter().map(|finding| {
                 let line = output.findings(std::slice::from_ref(finding));
                 let step = finding.step.as_ref();
-                let step = step.map(|step| format!("; step: {} ({})", step.step, step.tool));
+                let step = step.map(|step| format!("; step: {} ({})", one_line(&step.step), one_line(&step.tool)));
                 let step = step.unwrap_or_default();
                 format!("{}{step}; completed: none; effects: none\n", line.trim_end())
             });
@@ -29,9 +29,9 @@ pub(crate) fn refused(output: Output, findings: &[Finding]) {
             let mut fact = |name: &str, text: &str| {
                 out.push_str(&format!("  {:<11} {text}\n", output.err.dim(name)));
             };
-            fact("composite", &step.composite);
+            fact("composite", &one_line(&step.composite));
             let place = format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool);
-            fact("step", &place);
+            fact("step", &one_line(&place));
             fact("completed", "none: nothing was run");
             fact("effects", "none happened");
             fact("explain", &format!("toolwright explain {}", finding.code));
@@ -45,7 +45,7 @@ pub(crate) fn refused(output: Output, findings: &[Finding]) {
 fn refusal(findings: &[Finding], step: Option<(&Finding, &StepPlace)>) -> serde_json::Value {
     let main = step.map(|(finding, _)| finding).or(findings.first());
     let code = main.map_or("", |finding| finding.code.as_str());
-    let message = main.map_or_else(String::new, |finding| flat(&finding.message));
+    let message = main.map_or_else(String::new, |finding| flat(&limited(&finding.message)));
     let error = match step {
         Some((_, place)) => format!("Step \"{}\" (tool: \"{}\") refused: {code}: {message}", place.step, place.tool),
         None => message,
@@ -65,7 +65,7 @@ fn refusal(findings: &[Finding], step: Option<(&Finding, &StepPlace)>) -> serde_
         "success": false,
         "code": code,
         "error": error,
-        "help": main.and_then(|finding| finding.help.as_deref().map(flat)),
+        "help": main.and_then(|finding| finding.help.as_deref().map(|help| flat(&limited(help)))),
         "details": details,
         "effects": [],
     })

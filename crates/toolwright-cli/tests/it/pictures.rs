@@ -148,3 +148,32 @@ fn saphyr_json(text: &str) -> String {
     }
     out
 }
+
+/// A file whose names and texts would deceive a terminal.
+const DECEIT: &str = "sources:\n  s:\n    tools:\n      look:\n        argv: [echo]\n        description: \"a\\u202eb\\u200bc \\e[2J\"\n        effect: {class: \"re\\u202ead\\e[1m\", impact: once}\ncomposites:\n  c:\n    steps:\n      - {name: \"o\\u2066ne\", tool: look}\n";
+
+#[test]
+fn nothing_from_a_file_deceives_the_terminal() {
+    let world = World::new("deceit");
+    world.write("toolwright.yaml", DECEIT);
+    let lines = ["list", "list --format plain", "describe look", "describe c", "graph c", "graph c --as mermaid", "graph c --as dot", "check", "run c", "run c --format plain"];
+    for line in lines {
+        let done = world.run(line);
+        let text = format!("{}{}", done.out, done.err);
+        let bad = |c: char| c == '\u{1b}' || "\u{202e}\u{200b}\u{2066}".contains(c);
+        assert!(!text.contains(bad), "{line}: {text:?}");
+    }
+}
+
+#[test]
+fn a_file_of_one_long_line_has_short_messages() {
+    let world = World::new("long_line");
+    let text = format!("{{\"sourcs\": {{}}, \"tools\": {{\"{}\": 1}}}}", "x".repeat(200_000));
+    world.write("toolwright.json", &text);
+    for form in ["human", "plain", "json"] {
+        let done = world.run(&format!("check --format {form}"));
+        assert_eq!(done.code, 20, "{}", done.err);
+        let longest = done.out.lines().map(str::len).max().unwrap();
+        assert!(longest < 6_000, "{form}: {longest}");
+    }
+}

@@ -25,7 +25,7 @@ pub(super) fn show(out: &mut String, output: Output, name: &str, schema: Option<
     };
     let mut page = Page { out, output, root, whole: true };
     let at = page.followed(root);
-    let _ = writeln!(page.out, "{}  {}", style.bold(name), style.dim(&page.type_words(at, 0)));
+    let _ = writeln!(page.out, "{}  {}", style.bold(name), style.dim(&one_line(&page.type_words(at, 0))));
     if let Some(text) = at.get("description").and_then(Value::as_str) {
         let _ = writeln!(page.out, "{}", wrap(&one_line(text), output.width(), "  "));
     }
@@ -93,7 +93,7 @@ impl<'p> Page<'p> {
         let name = one_line(name);
         let width = self.output.width();
         let deeper = format!("{indent}    ");
-        let wrapped = wrap(&format!("{name} ({})", facts.join(", ")), width, &deeper);
+        let wrapped = wrap(&one_line(&format!("{name} ({})", facts.join(", "))), width, &deeper);
         let head = wrapped.trim_start();
         let head = match head.strip_prefix(&name) {
             Some(rest) => format!("{}{rest}", self.output.out.cyan(&name)),
