@@ -25,7 +25,8 @@ pub(crate) struct App {
 
 /// Does what the command line says.
 pub(crate) async fn run(cli: Cli) -> Exit {
-    let Cli { common, command } = cli;
+    let Cli { mut common, command } = cli;
+    common.file = common.file.map(load::in_folder);
     let output = Output::new(common.format, common.color, common.quiet);
     let mut app = App { common, output };
     // What starts nothing has nothing to end in order.
@@ -34,7 +35,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
     }
     let exit = match command {
         Command::Check { path, offline } => {
-            app.common.file = path.or(app.common.file);
+            app.common.file = path.map(load::in_folder).or(app.common.file);
             command::check::check(&app, offline).await
         }
         Command::List { all } => command::list::list(&app, all).await,
@@ -46,7 +47,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
         Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
         Command::Completions { shell } => command::completions::completions(output, shell),
-        Command::Trust { path, yes, revoke } => command::trust::trust(&app, path, yes, revoke).await,
+        Command::Trust { path, yes, revoke } => command::trust::trust(&app, load::in_folder(path), yes, revoke).await,
     };
     output.ended(exit)
 }

@@ -53,8 +53,8 @@ struct Failure<'e> {
 impl Failure<'_> {
     fn exit(&self) -> Exit {
         let error = self.error;
-        // Arguments that do not fit the tool that was asked for are the caller's own.
-        if error.code() == "invalid_args" && error.step().is_none() {
+        // Arguments that do not fit the tool that was asked for are the caller's own, and so are outputs.
+        if (error.code() == "invalid_args" && error.step().is_none()) || self.is_given_output() {
             return Exit::Usage;
         }
         Exit::of_call(error.code(), self.doubt() == Doubt::NoAnswer)
@@ -78,9 +78,17 @@ impl Failure<'_> {
 
     /// What ended it, without the code, which is shown before it in any form.
     fn message(&self) -> String {
-        let message = self.error.message();
+        let message = self.in_options(&self.error.message());
         let coded = format!("{}: ", self.error.code());
         limited(&self.mask(message.strip_prefix(&coded).unwrap_or(&message))).into_owned()
+    }
+
+    /// The message with the core's way to give an output, which is a host's, as the option that it is here.
+    fn in_options(&self, message: &str) -> String {
+        match message.split_once("; give its output in stepOutputs[") {
+            Some((what, _)) if self.error.code() == "dry_run_needs_output" => format!("{what}; give it with {}", self.output_option()),
+            _ => message.to_owned(),
+        }
     }
 
     /// What to do.
@@ -91,19 +99,28 @@ impl Failure<'_> {
                 let look = format!("look whether the effect of `{}` happened before you run this again", self.culprit());
                 Some(own.map_or_else(|| look.clone(), |own| format!("{look}; {own}")))
             }
-            _ if self.error.code() == "dry_run_needs_output" => Some(self.output_help(own)),
+            _ if self.error.code() == "dry_run_needs_output" => Some(Self::output_help(own)),
+            _ if self.is_given_output() => Some(format!("give one that fits with {}", self.output_option())),
             _ => own,
         };
         help.map(|help| limited(&self.mask(&help)).into_owned())
     }
 
-    /// How the output of a step that does not run is given here.
-    fn output_help(&self, own: Option<String>) -> String {
-        let option = format!("`--output {}=JSON`", shell_word(&self.names()));
+    /// What else to know of the output of a step that does not run.
+    fn output_help(own: Option<String>) -> String {
         match own.filter(|own| own.starts_with("an output is given")) {
-            Some(own) => format!("{own} it is given with {option}"),
-            None => format!("give the step an output with {option}; `null` is one too"),
+            Some(own) => own,
+            None => "`null` is an output too".to_owned(),
         }
+    }
+
+    fn output_option(&self) -> String {
+        format!("`--output {}=JSON`", shell_word(&self.names()))
+    }
+
+    /// Whether an output that was given for a step ended the call.
+    fn is_given_output(&self) -> bool {
+        matches!(self.error.root_cause(), Fault::Refused { code, .. } if code == "invalid_output")
     }
 
     /// The tool that ended the call.
@@ -159,7 +176,7 @@ impl Failure<'_> {
                 object.insert(name.to_owned(), member);
             }
         };
-        set("", "error", json!(flat(&self.error.message())));
+        set("", "error", json!(flat(&limited(&self.in_options(&self.error.message())))));
         if let Some(help) = self.help() {
             set("", "help", json!(flat(&help)));
         }

@@ -105,7 +105,7 @@ impl Host {
         build.findings.extend(grants.finding(&config));
         let asked = |source: &str| match (want, &needed) {
             (Want::FilesOnly, _) => false,
-            (_, Some(needed)) => needed.has_source(source),
+            (_, Some(needed)) => needed.asks(source),
             (_, None) => true,
         };
         let upstreams = build.leaves(&asked).await;

@@ -1,8 +1,10 @@
 //! From the command line to a tool's input: `--input`, and `key=value` read as the schema says.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toolwright::Value;
 
 use crate::args::RunArgs;
@@ -22,7 +24,7 @@ pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec
         return Ok(base);
     }
     let Some(object) = base.as_object() else {
-        let message = format!("`--input` is {}, and pairs are members of an object", base.kind());
+        let message = format!("`--input` is {}, and pairs are members of an object", with_article(base.kind()));
         return Err(vec![usage(message, None)]);
     };
     let mut members: Vec<(String, Value)> = object.iter().map(|(key, value)| (key.to_string(), value.clone())).collect();
@@ -91,7 +93,7 @@ pub(crate) fn outputs(single: &[String], all: Option<&str>) -> Result<Vec<(Strin
                     outputs.extend(members.map(|(step, value)| (step.to_string(), value.clone())));
                 }
                 None => {
-                    let message = format!("`--outputs` is {}, not an object", value.kind());
+                    let message = format!("`--outputs` is {}, not an object", with_article(value.kind()));
                     findings.push(usage(message, None));
                 }
             },
@@ -122,12 +124,83 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
         None if text == "-" => ("standard input".to_owned(), read_stdin(option)?),
         None => (option.to_owned(), text.to_owned()),
     };
+    if let Some(key) = repeated_key(&text) {
+        return Err(Box::new(usage(format!("`{key}` stands twice in one object of {name}"), Some("take one of them out".to_owned()))));
+    }
     Value::parse(&text).map_err(|error| {
         let source = SourceText::new(name.clone(), text);
         let at = error.offset.min(source.text().len());
         let help = error.help().into_owned();
         Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""))
     })
+}
+
+/// The first key that stands twice in an object of a JSON text; what is no JSON is told elsewhere.
+fn repeated_key(text: &str) -> Option<String> {
+    let mut repeated = None;
+    let mut json = serde_json::Deserializer::from_str(text);
+    // What is wrong with the text is told by the parser that reads it.
+    let _ = Keys(&mut repeated).deserialize(&mut json);
+    repeated
+}
+
+/// Looks at the keys of every object, and keeps nothing else.
+struct Keys<'k>(&'k mut Option<String>);
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Keys(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(key) = members.next_key::<String>()? {
+            members.next_value_seed(Keys(self.0))?;
+            if let Some(twice) = seen.replace(key) {
+                self.0.get_or_insert(twice);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn read_file(path: &Path, option: &str) -> Result<String, Box<Finding>> {
@@ -286,6 +359,15 @@ impl Types {
     }
 }
 
+/// A kind of value in a sentence.
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => kind.to_owned(),
+        "integer" | "array" | "object" => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}
+
 fn usage(message: impl Into<String>, help: Option<String>) -> Finding {
     Finding::error(code::USAGE, message).maybe_help(help)
 }
@@ -342,6 +424,8 @@ mod tests {
         let messages = run(None, &pairs).unwrap_err();
         assert_eq!(messages.len(), 6, "{messages:#?}");
         assert!(messages[1].contains("takes no `lmit`"), "{messages:#?}");
+        assert_eq!(run(Some(r#"{"a": 1, "b": {"d": 1, "d": 1.50}}"#), &[]).unwrap_err(), ["`d` stands twice in one object of --input"]);
+        assert!(run(Some(r#"[{"a": 12345678901234567890123, "b": {"a": null}}, {"a": 1e400}]"#), &[]).is_ok());
         assert!(run(Some("{\"a\":"), &[]).is_err());
         assert!(run(Some("[1]"), &["path=a"]).is_err());
     }

@@ -183,12 +183,13 @@ pages! {
         "Set the variable that the header is made of, and try again.";
     "in_doubt", "nobody knows whether an effect happened",
         "A tool with side effects was started, and its answer never came. Running it again could repeat the effect.",
-        "a run that was killed while a mail was being sent",
-        "Check outside whether it happened, then say so when the run is resumed.";
+        "a command that was ended by its `timeout` while it sent a mail",
+        "Check outside whether it happened before you run it again.";
     "journal", "the journal cannot be written",
-        "The intent of a call is written before the tool starts. When that fails, the tool is not started.",
-        "a full disk",
-        "Make room, or point the journal elsewhere.";
+        "A host of the library may keep a journal. The intent of a call is written before the tool starts; when that fails, \
+         the tool is not started. The command `toolwright` keeps no journal yet.",
+        "Invocation::journal(…) with a journal that says no",
+        "Mend the journal that the host gave; the message has its reason.";
     "invalid_tool", "a tool cannot be registered",
         "Its name cannot be used.",
         "a tool with an empty name",

@@ -24,12 +24,29 @@ pub(crate) fn find(from: &Path) -> Option<PathBuf> {
     from.ancestors().flat_map(|folder| NAMES.iter().map(move |name| folder.join(name))).find(|path| path.is_file())
 }
 
+/// The configuration in a folder, when it has one; any other path as it is.
+pub(crate) fn in_folder(path: PathBuf) -> PathBuf {
+    let inside = path.is_dir().then(|| NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()));
+    inside.flatten().unwrap_or(path)
+}
+
 /// Reads the text of a file; `name` is what people call it.
 ///
 /// # Errors
 /// A finding that says why the file cannot be read.
 pub(crate) fn read(path: &Path, name: &str) -> Result<Arc<SourceText>, Box<Finding>> {
     let unreadable = |why: String| Box::new(Finding::error(code::UNREADABLE, why));
+    // Asked before it is opened: opening a pipe waits for its other end.
+    let kind = fs::metadata(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
+    if kind.is_dir() {
+        let names = NAMES.map(|name| format!("`{name}`")).join(", ");
+        let finding = Finding::error(code::UNREADABLE, format!("`{name}` is a folder, and there is no configuration in it"));
+        return Err(Box::new(finding.help(format!("the names that are looked for are {names}"))));
+    }
+    if !kind.is_file() {
+        let finding = Finding::error(code::UNREADABLE, format!("`{name}` is no regular file"));
+        return Err(Box::new(finding.help("write the configuration into a file")));
+    }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(cannot_read(name, &error)))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::Config;
-use crate::config::source::SourceKind;
+use crate::config::source::{Source, SourceKind};
 use crate::diagnostic::Owner;
 
 /// The parts of a configuration that a tool needs.
@@ -11,6 +11,9 @@ use crate::diagnostic::Owner;
 pub(crate) struct Needs {
     composites: BTreeSet<String>,
     sources: BTreeSet<String>,
+    /// Sources that may offer a tool of the same id: nothing is needed of them, but nothing may be called by an id
+    /// that two have.
+    rivals: BTreeSet<String>,
     tools: BTreeSet<String>,
 }
 
@@ -23,6 +26,11 @@ impl Needs {
     /// Whether the source is needed.
     pub(crate) fn has_source(&self, name: &str) -> bool {
         self.sources.contains(name)
+    }
+
+    /// Whether the source has to be asked for its tools.
+    pub(crate) fn asks(&self, name: &str) -> bool {
+        self.has_source(name) || self.rivals.contains(name)
     }
 
     /// Whether a mistake of this owner stands in the way.
@@ -44,35 +52,48 @@ pub(crate) fn of(config: &Config, id: &str) -> Needs {
         if !needs.tools.insert(id.clone()) {
             continue;
         }
+        let mut claimed = false;
         let mut composites = config.composites.iter();
         if let Some(composite) = composites.find(|composite| composite.id == id) {
-            needs.composites.insert(id);
+            claimed = true;
+            needs.composites.insert(id.clone());
             todo.extend(composite.uses.iter().map(|step| step.tool.clone()));
-            continue;
         }
         // A renamed tool comes from its source under the name it has there.
-        let renamed = config.tools.iter().find(|tool| tool.final_id() == id);
-        let original = renamed.map_or(id, |tool| tool.id.clone());
-        needs.tools.insert(original.clone());
-        needs.sources.extend(sources(config, &original));
+        let renamed = config.tools.iter().filter(|tool| tool.id != id && tool.final_id() == id);
+        for original in renamed.map(|tool| tool.id.clone()).chain([id.clone()]) {
+            needs.tools.insert(original.clone());
+            let (sources, rivals) = sources(config, &original);
+            let (sources, rivals) = if claimed { (Vec::new(), [sources, rivals].concat()) } else { (sources, rivals) };
+            claimed |= !sources.is_empty();
+            needs.sources.extend(sources);
+            needs.rivals.extend(rivals);
+        }
     }
     needs
 }
 
-fn sources(config: &Config, id: &str) -> Vec<String> {
+/// The sources that the id comes from, and those that may have it as well.
+fn sources(config: &Config, id: &str) -> (Vec<String>, Vec<String>) {
     let listed = config.sources.iter().find(|source| match &source.kind {
         SourceKind::Commands(tools) => tools.iter().any(|tool| tool.id == id),
         SourceKind::Off { tools, .. } => tools.iter().any(|tool| tool == id),
         SourceKind::Server(_) => false,
     });
-    if let Some(source) = listed {
-        return vec![source.name.clone()];
-    }
     // A server's tools are known only once it is asked: every one that may have it is needed.
     let fitting = config.sources.iter().filter(|source| match &source.kind {
         SourceKind::Server(server) => id.starts_with(&server.prefix),
         SourceKind::Off { prefix, .. } => prefix.as_deref().is_some_and(|p| id.starts_with(p)),
         SourceKind::Commands(_) => false,
     });
-    fitting.map(|source| source.name.clone()).collect()
+    let names = |source: &Source| source.name.clone();
+    match listed {
+        // A server without a prefix may have any id, and is not started for every command line.
+        Some(listed) => (vec![names(listed)], fitting.filter(|source| has_prefix(source)).map(names).collect()),
+        None => (fitting.map(names).collect(), Vec::new()),
+    }
+}
+
+fn has_prefix(source: &Source) -> bool {
+    matches!(&source.kind, SourceKind::Server(server) if !server.prefix.is_empty())
 }

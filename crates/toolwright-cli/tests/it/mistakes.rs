@@ -94,6 +94,27 @@ fn files_are_found_here_and_above_and_their_absence_is_told() {
     assert_eq!(here.status.code(), Some(2));
 }
 
+#[test]
+fn a_folder_stands_for_the_file_in_it_and_nothing_else_is_waited_for() {
+    let world = World::with("folder", "notes.yaml");
+    world.write("sub/toolwright.yml", "sources: {s: {tools: {t: {argv: [echo, hi], effect: read}}}}\n");
+    world.write("bare/other.txt", "");
+    assert_eq!(world.run("run t -f sub").out, "hi\n");
+    assert_eq!(world.run("check sub").code, 0);
+    let bare = world.run("check bare");
+    assert_eq!(bare.code, 2);
+    assert!(bare.err.contains("`bare` is a folder, and there is no configuration in it"), "{}", bare.err);
+    #[cfg(unix)]
+    {
+        assert!(std::process::Command::new("mkfifo").arg(world.dir.join("pipe")).status().unwrap().success());
+        for line in ["check pipe", "list -f pipe", "list -f /dev/null"] {
+            let pipe = world.run(line);
+            assert_eq!(pipe.code, 2, "{line}");
+            assert!(pipe.err.contains("is no regular file"), "{}", pipe.err);
+        }
+    }
+}
+
 /// Files that were damaged in any way never make the command break down.
 #[test]
 fn damaged_files_are_told_and_never_break_the_command() {

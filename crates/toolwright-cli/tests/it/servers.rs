@@ -126,3 +126,21 @@ fn a_clients_own_file_loads() {
     let off = world.run("run off_show --file client.json");
     assert!(off.err.contains("disabled"), "{}", off.err);
 }
+
+#[test]
+fn an_id_of_two_tools_is_refused_by_run_as_by_list() {
+    let world = world("rivals");
+    let commands = "  own:\n    tools:\n      small_show: {argv: [echo, own], effect: read}\n      dead_thing: {argv: [echo, own], effect: read}\n      store: {argv: [echo, own], effect: read}\ntools:\n";
+    world.write("toolwright.yaml", &TWO.replace("tools:\n  small_store", &format!("{commands}  small_store")));
+    for id in ["small_show", "store", "good"] {
+        let run = world.run(&format!("run {id} --allow store"));
+        assert_eq!((run.code, run.out.as_str()), (20, ""), "{id}: {}", run.err);
+        assert!(run.err.contains("two tools have the id"), "{id}: {}", run.err);
+        assert!(world.run("list").out.contains("two tools have the id"));
+    }
+    // What a server that is not there might have offered stands in nobody's way.
+    assert_eq!(world.run("run dead_thing").out, "own\n");
+    world.write("toolwright.yaml", &format!("{TWO}  small_show: {{steps: [{{name: a, tool: small_store}}]}}\n").replace(", name: store", ""));
+    let run = world.run("run small_show --allow small_store");
+    assert_eq!((run.code, run.out.as_str()), (20, ""), "{}", run.err);
+}

@@ -62,8 +62,11 @@ impl UpstreamTool {
             .code(error::PROTOCOL)
             .outcome_unknown()),
             Reply::Result(parsed) => {
-                let note =
-                    (parsed.replaced > 0).then(|| format!("{} broken characters in the answer were replaced by U+FFFD", parsed.replaced));
+                let note = match parsed.replaced {
+                    0 => None,
+                    1 => Some("1 broken character in the answer was replaced by U+FFFD".to_owned()),
+                    many => Some(format!("{many} broken characters in the answer were replaced by U+FFFD")),
+                };
                 self.result(&parsed.value, note)
             }
             Reply::Error(rpc) => Err(self.refused(rpc)),

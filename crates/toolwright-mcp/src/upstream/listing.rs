@@ -149,7 +149,8 @@ impl Walk {
         if !self.duplicates.is_empty() {
             let some: Vec<&str> = self.duplicates.iter().take(5).map(Text::as_str).collect();
             let more = if self.duplicates.len() > some.len() { ", …" } else { "" };
-            let what = format!("it lists {} tools again, dropped: `{}`{more}", self.duplicates.len(), some.join("`, `"));
+            let tools = if self.duplicates.len() == 1 { "tool" } else { "tools" };
+            let what = format!("it lists {} {tools} again, dropped: `{}`{more}", self.duplicates.len(), some.join("`, `"));
             self.warn(what);
         }
         for (at, raw) in std::mem::take(&mut self.tools).into_iter().enumerate() {

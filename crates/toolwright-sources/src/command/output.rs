@@ -87,7 +87,8 @@ fn decode(bytes: Vec<u8>) -> (String, Option<String>) {
         Err(error) => {
             let places = error.as_bytes().utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let note = format!("the output is not all UTF-8: {places} broken characters were replaced by U+FFFD");
+            let broken = if places == 1 { "1 broken character was".to_owned() } else { format!("{places} broken characters were") };
+            let note = format!("the output is not all UTF-8: {broken} replaced by U+FFFD");
             (text, Some(note))
         }
     }

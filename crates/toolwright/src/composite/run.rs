@@ -331,7 +331,11 @@ fn unresolved(missing: &Missing<'_>) -> Fault {
             let len = missing.stopped_at.as_ref().and_then(Value::as_array).map_or(0, <[Value]>::len);
             format!("there is an array of {len} there")
         }
-        Some(other) => format!("there is {} there, which has no members", other.kind()),
+        Some(Value::Null) => "there is null there, which has no members".to_owned(),
+        Some(other) => {
+            let article = if other.kind() == "integer" { "an" } else { "a" };
+            format!("there is {article} {} there, which has no members", other.kind())
+        }
     };
     Fault::Unresolved(Unresolved { reference: reference.clone(), pointer: written.pointer.clone(), span, found, nearest })
 }

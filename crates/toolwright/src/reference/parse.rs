@@ -217,9 +217,15 @@ impl Strict<'_> {
                 let inside = rest[..end].trim_matches(['\'', '`', ' ']);
                 let after = rest.get(end + 1..).unwrap_or_default();
                 let head = &self.text[..start];
-                let nearest = if inside.is_empty() { format!("{head}0]{after}") } else { format!("{head}{}]{after}", quoted(inside)) };
+                // A position from the end is no key: what is meant cannot be written.
+                let from_the_end = inside.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+                let nearest = match inside {
+                    _ if from_the_end => None,
+                    "" => Some(format!("{head}0]{after}")),
+                    key => Some(format!("{head}{}]{after}", quoted(key))),
+                };
                 let bad = if end == 0 { start - 1..(start + 1).min(self.text.len()) } else { start..start + end };
-                return Err(self.wrong(bad, Expected::Bracket, Some(nearest)));
+                return Err(self.wrong(bad, Expected::Bracket, nearest));
             }
         };
         if self.peek() == Some(']') {
