@@ -88,8 +88,8 @@ pub(crate) const COMMAND_SOURCE: Shape = Shape {
         member("cwd", TEXT, "the folder the commands run in, relative to this file"),
         member("env", VARIABLES, "environment variables for the commands; never shown"),
         member("cleanEnv", FLAG, "give the commands no variables but those in `env`"),
-        member("timeout", DURATION, "how long a command may run"),
-        member("maxOutput", SIZE, "how much a command may print"),
+        member("timeout", DURATION, "how long a command may run; default `1m`"),
+        member("maxOutput", SIZE, "how much a command may print; default `16MiB`"),
     ],
 };
 
@@ -110,13 +110,17 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         member("effect", EFFECT_SCHEMA, "what calling it does to the world; absent = not declared"),
         member("input", SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
         member("output", SCHEMA, "JSON Schema of the output"),
-        member("stdout", r#"{"enum": ["text", "json", "lines"]}"#, "how the command's output is read"),
-        member("exitCodes", r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#, "which exit codes count as success"),
+        member("stdout", r#"{"enum": ["text", "json", "lines"]}"#, "how the command's output is read; default `text`"),
+        member(
+            "exitCodes",
+            r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#,
+            "which exit codes count as success; default `[0]`",
+        ),
         member("cwd", TEXT, "the folder the command runs in, relative to this file"),
         member("env", VARIABLES, "environment variables for the command; never shown"),
         member("cleanEnv", FLAG, "give the command no variables but those in `env`"),
-        member("timeout", DURATION, "how long the command may run"),
-        member("maxOutput", SIZE, "how much the command may print"),
+        member("timeout", DURATION, "how long the command may run; default that of the source, or `1m`"),
+        member("maxOutput", SIZE, "how much the command may print; default that of the source, or `16MiB`"),
         member("endOfOptions", FLAG, "put `--` before the arguments that come from outside"),
         member("examples", EXAMPLES, "examples of input and output"),
     ],
@@ -135,9 +139,9 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
         member("cwd", TEXT, "the folder it runs in, relative to this file"),
         member("trust", TRUST, "whether its hints count as effects"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
-        member("startTimeout", DURATION, "how long it may take to start"),
-        member("idleTimeout", DURATION, "how long a call may stay without any sign of life"),
-        member("callTimeout", DURATION, "how long a call may take"),
+        member("startTimeout", DURATION, "how long it may take to start; default `20s`"),
+        member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
+        member("callTimeout", DURATION, "how long a call may take; default `5m`"),
     ],
 };
 
@@ -153,9 +157,9 @@ pub(crate) const HTTP_SOURCE: Shape = Shape {
         member("headers", VARIABLES, "headers for every request; never shown"),
         member("trust", TRUST, "whether its hints count as effects"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
-        member("startTimeout", DURATION, "how long it may take to answer first"),
-        member("idleTimeout", DURATION, "how long a call may stay without any sign of life"),
-        member("callTimeout", DURATION, "how long a call may take"),
+        member("startTimeout", DURATION, "how long it may take to answer first; default `20s`"),
+        member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
+        member("callTimeout", DURATION, "how long a call may take; default `5m`"),
     ],
 };
 

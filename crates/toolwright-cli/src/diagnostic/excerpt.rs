@@ -35,7 +35,8 @@ impl Excerpt {
         let row = |span: &Span| source.line_column(span.start).0 - 1;
         let rows: Vec<usize> = spans.iter().map(row).collect();
         let main = spans.first().map_or((1, 1), |span| source.line_column(span.start));
-        let mut excerpt = Self { name: source.name().to_owned(), places: vec![0..0; spans.len()], main: (main.0 - 1, main.1 - 1), ..Self::default() };
+        let mut excerpt =
+            Self { name: source.name().to_owned(), places: vec![0..0; spans.len()], main: (main.0 - 1, main.1 - 1), ..Self::default() };
         let mut start = 0;
         for (number, line) in shown.split('\n').enumerate() {
             if number > 0 {
@@ -146,14 +147,7 @@ impl SourceCode for Excerpt {
         let is_main = before == 0 && after == 0 && self.places.first().is_some_and(|main| main.start == span.offset());
         // A line that is cut still says where the place is in the file.
         let (line, column) = if is_main { self.main } else { (inner.line(), inner.column()) };
-        Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
-            inner.data(),
-            *inner.span(),
-            line,
-            column,
-            inner.line_count(),
-        )))
+        Ok(Box::new(MietteSpanContents::new_named(self.name.clone(), inner.data(), *inner.span(), line, column, inner.line_count())))
     }
 }
 
@@ -171,7 +165,10 @@ mod tests {
     fn a_long_line_is_cut_around_the_place() {
         let text = format!("first\n{}WRONG{}\nlast", "ä".repeat(1_000), "b".repeat(100_000));
         let shown = shown(&text, 6 + 2_000, 5);
-        assert!(shown.contains("(920 characters) … ää") && shown.contains("äWRONGb") && shown.contains("b … (99885 characters)"), "{shown}");
+        assert!(
+            shown.contains("(920 characters) … ää") && shown.contains("äWRONGb") && shown.contains("b … (99885 characters)"),
+            "{shown}"
+        );
         assert!(shown.contains("x.yaml:2:1001]") && shown.len() < 3_000, "{shown}");
         let lines: Vec<&str> = shown.lines().collect();
         let quoted = lines.iter().find(|line| line.contains("WRONG")).unwrap();

@@ -180,7 +180,10 @@ fn a_dry_run_without_an_output_says_how_to_give_it() {
 #[test]
 fn a_given_output_that_does_not_fit_is_a_mistake_of_the_command_line() {
     let world = World::new("dry_misfit");
-    world.write("toolwright.yaml", &ENDINGS.replace("effect: write}\n      fails", "effect: write, stdout: json, output: {type: object}}\n      fails"));
+    world.write(
+        "toolwright.yaml",
+        &ENDINGS.replace("effect: write}\n      fails", "effect: write, stdout: json, output: {type: object}}\n      fails"),
+    );
     let done = world.run(&format!("dry-run half --output keep=1 {ALLOWED}"));
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("give one that fits with `--output keep=JSON`"), "{}", done.err);

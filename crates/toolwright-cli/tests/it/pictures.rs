@@ -156,7 +156,18 @@ const DECEIT: &str = "sources:\n  s:\n    tools:\n      look:\n        argv: [ec
 fn nothing_from_a_file_deceives_the_terminal() {
     let world = World::new("deceit");
     world.write("toolwright.yaml", DECEIT);
-    let lines = ["list", "list --format plain", "describe look", "describe c", "graph c", "graph c --as mermaid", "graph c --as dot", "check", "run c", "run c --format plain"];
+    let lines = [
+        "list",
+        "list --format plain",
+        "describe look",
+        "describe c",
+        "graph c",
+        "graph c --as mermaid",
+        "graph c --as dot",
+        "check",
+        "run c",
+        "run c --format plain",
+    ];
     for line in lines {
         let done = world.run(line);
         let text = format!("{}{}", done.out, done.err);

@@ -140,7 +140,10 @@ fn an_id_of_two_tools_is_refused_by_run_as_by_list() {
     }
     // What a server that is not there might have offered stands in nobody's way.
     assert_eq!(world.run("run dead_thing").out, "own\n");
-    world.write("toolwright.yaml", &format!("{TWO}  small_show: {{steps: [{{name: a, tool: small_store}}]}}\n").replace(", name: store", ""));
+    world.write(
+        "toolwright.yaml",
+        &format!("{TWO}  small_show: {{steps: [{{name: a, tool: small_store}}]}}\n").replace(", name: store", ""),
+    );
     let run = world.run("run small_show --allow small_store");
     assert_eq!((run.code, run.out.as_str()), (20, ""), "{}", run.err);
 }

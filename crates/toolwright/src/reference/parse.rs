@@ -218,7 +218,8 @@ impl Strict<'_> {
                 let after = rest.get(end + 1..).unwrap_or_default();
                 let head = &self.text[..start];
                 // A position from the end is no key: what is meant cannot be written.
-                let from_the_end = inside.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+                let from_the_end =
+                    inside.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
                 let nearest = match inside {
                     _ if from_the_end => None,
                     "" => Some(format!("{head}0]{after}")),
