@@ -137,7 +137,7 @@ impl App {
 
     /// Tells that an interrupt came before a tool was started.
     pub(crate) fn interrupted(&self, exit: Exit) -> Exit {
-        let finding = Finding::error("cancelled", "interrupted before a tool was started").help("nothing ran");
+        let finding = Finding::error("cancelled", "interrupted before a tool was started").help("no tool ran");
         self.fail(vec![finding], exit)
     }
 }

@@ -185,8 +185,8 @@ pub(crate) fn format_of(words: impl IntoIterator<Item = OsString>) -> Format {
         _ => None,
     });
     let joined = words.iter().filter_map(|word| word.strip_prefix("--format="));
-    let forms = apart.chain(joined).filter_map(|form| Format::from_str(form, false).ok());
-    forms.last().unwrap_or(Format::Human)
+    let mut forms = apart.chain(joined).filter_map(|form| Format::from_str(form, false).ok());
+    forms.next_back().unwrap_or(Format::Human)
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Failure<'_> {
         let mut line = String::new();
         if let Some(place) = self.missing().and_then(|missing| missing.place) {
             let (row, column) = place.source.line_column(place.span.start);
-            line.push_str(&format!("{}:{row}:{column}: ", place.source.name()));
+            line.push_str(&format!("{}:{row}:{column}: ", one_line(place.source.name())));
         }
         line.push_str(&format!("{}: {}", one_line(self.error.code()), one_line(&self.message())));
         if let Some(help) = self.help() {

@@ -72,11 +72,21 @@ impl Output {
 
     /// Tells what is wrong, in the form that was asked for, and how the command ends.
     pub(crate) fn fail(self, findings: &[Finding], exit: Exit) -> Exit {
+        self.failed(findings, &serde_json::json!([]));
+        exit
+    }
+
+    /// The same where a tool may have run, and what it did is not told here.
+    pub(crate) fn fail_in_doubt(self, findings: &[Finding], exit: Exit) -> Exit {
+        self.failed(findings, &serde_json::Value::Null);
+        exit
+    }
+
+    fn failed(self, findings: &[Finding], effects: &serde_json::Value) {
         match self.format {
-            Format::Json => self.error(&format!("{:#}\n", as_result(findings))),
+            Format::Json => self.error(&format!("{:#}\n", as_result(findings, effects))),
             Format::Human | Format::Plain => self.error(&self.findings(findings)),
         }
-        exit
     }
 
     /// How the command ends, once everything is written: a result that nobody can have got is a failure.
@@ -85,7 +95,7 @@ impl Output {
         let finding = Finding::error(code::OUTPUT_LOST, format!("standard output could not be written: {why}"))
             .help("what was asked for was done, and only its output is lost: look before you do it again");
         let exit = if exit == Exit::Ok { Exit::OutputLost } else { exit };
-        self.fail(&[finding], exit)
+        self.fail_in_doubt(&[finding], exit)
     }
 
     /// Findings, where the result goes (`check`) or not.
@@ -124,7 +134,7 @@ pub(crate) fn keep(written: io::Result<()>) {
 }
 
 /// Findings in the form of a call's result, so that a script reads one form.
-fn as_result(findings: &[Finding]) -> serde_json::Value {
+fn as_result(findings: &[Finding], effects: &serde_json::Value) -> serde_json::Value {
     let first = findings.first();
     let code = first.map_or("", |finding| finding.code.as_str());
     serde_json::json!({
@@ -136,6 +146,6 @@ fn as_result(findings: &[Finding]) -> serde_json::Value {
             "code": code,
             "findings": diagnostic::list_json(findings),
         },
-        "effects": [],
+        "effects": effects,
     })
 }

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure;
 use crate::input;
 use crate::interrupt::until_first;
-use crate::style::one_line;
+use crate::style::{one_line, printable};
 
 /// Runs everything but what has effects; a rehearsal also enters nested composites.
 pub(crate) async fn dry_run(app: &App, args: &DryArgs, rehearse: bool) -> Exit {
@@ -52,7 +52,7 @@ fn told(app: &App, result: &ToolResult) -> String {
     for record in &result.effects {
         out.push_str(&format!("  {} {}\n", style.yellow("◆"), failure::effect(record)));
         if let Some(arguments) = failure::arguments(record) {
-            for line in arguments.to_json_pretty().lines() {
+            for line in printable(&arguments.to_json_pretty()).lines() {
                 out.push_str(&format!("      {line}\n"));
             }
         }

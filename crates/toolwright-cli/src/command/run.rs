@@ -114,8 +114,8 @@ async fn call(
     }
     result.ok_or_else(|| {
         let finding = Finding::error("cancelled", "interrupted again: left without waiting for the tool that ran")
-            .help("its effect may have happened; look before you run this again");
-        app.fail(vec![finding], Exit::Interrupted)
+            .help("what was done until then is done, and more may be: look before you run this again");
+        app.output.fail_in_doubt(&[finding], Exit::Interrupted)
     })
 }
 

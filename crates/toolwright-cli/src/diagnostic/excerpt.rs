@@ -5,7 +5,7 @@ use std::ops::Range;
 use miette::{MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
 use super::{Label, Span};
-use crate::style::is_unseen;
+use crate::style::{is_unseen, one_line};
 
 /// Characters of a line that are shown.
 const LINE_CHARS_MAX: usize = 200;
@@ -36,7 +36,7 @@ impl Excerpt {
         let rows: Vec<usize> = spans.iter().map(row).collect();
         let main = spans.first().map_or((1, 1), |span| source.line_column(span.start));
         let mut excerpt =
-            Self { name: source.name().to_owned(), places: vec![0..0; spans.len()], main: (main.0 - 1, main.1 - 1), ..Self::default() };
+            Self { name: one_line(source.name()), places: vec![0..0; spans.len()], main: (main.0 - 1, main.1 - 1), ..Self::default() };
         let mut start = 0;
         for (number, line) in shown.split('\n').enumerate() {
             if number > 0 {

@@ -363,7 +363,12 @@ fn a_second_interrupt_leaves_at_once() {
     let world = World::with("interrupt_twice", "notes.yaml");
     let text = world.read("toolwright.yaml").replace("sleep 30", "trap '' TERM; sleep 30");
     world.write("toolwright.yaml", &text);
-    let child = world.command(&["run", "waiting", "--allow", "slow_write"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = world
+        .command(&["run", "waiting", "--allow", "slow_write", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     wait_for(|| world.has("begun.txt"));
     signal(&child, "INT");
     std::thread::sleep(Duration::from_millis(300));
@@ -371,6 +376,8 @@ fn a_second_interrupt_leaves_at_once() {
     signal(&child, "INT");
     let end = done(child.wait_with_output().unwrap());
     assert_eq!(end.code, 130, "{}", end.err);
+    let told: serde_json::Value = serde_json::from_str(&end.err).unwrap();
+    assert_eq!((told["code"].as_str(), told["effects"].is_null()), (Some("cancelled"), true), "{told}");
     assert!(start.elapsed() < Duration::from_secs(15));
 }
 
