@@ -145,6 +145,7 @@ impl<'a> Running<'a> {
         {
             let (output, effect) = dry?;
             self.effects.push(effect);
+            self.last = None;
             self.passage.answer = Answer::new(output);
             return Ok(());
         }
