@@ -54,20 +54,25 @@ impl Policy {
 pub struct RegisterError {
     /// Name of the tool.
     pub tool: Text,
-    /// Everything that is wrong with it. Pointers of a composite's issues lead into its specification.
+    /// Everything that is wrong with it, warnings too. Pointers of a composite's issues lead into its specification.
     pub issues: Vec<SpecIssue>,
 }
 
 impl RegisterError {
-    /// The code of the first issue.
+    /// The code of the first error.
     pub fn code(&self) -> &'static str {
-        self.issues.first().map_or("invalid_tool", |issue| issue.code)
+        self.errors().next().map_or("invalid_tool", |issue| issue.code)
+    }
+
+    /// The issues without the warnings.
+    fn errors(&self) -> impl Iterator<Item = &SpecIssue> {
+        self.issues.iter().filter(|issue| issue.severity == Severity::Error)
     }
 }
 
 impl std::fmt::Display for RegisterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<&str> = self.issues.iter().map(|issue| issue.message.as_str()).collect();
+        let messages: Vec<&str> = self.errors().map(|issue| issue.message.as_str()).collect();
         write!(f, "`{}` cannot be registered: {}", crate::cut(&self.tool, 80), messages.join("; "))
     }
 }

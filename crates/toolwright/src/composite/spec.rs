@@ -73,6 +73,13 @@ pub struct SpecError {
     pub issues: Vec<SpecIssue>,
 }
 
+impl SpecError {
+    /// The code of the first error; warnings may stand before it.
+    pub fn code(&self) -> &'static str {
+        self.issues.iter().find(|issue| issue.severity == Severity::Error).map_or("invalid_spec", |issue| issue.code)
+    }
+}
+
 impl std::fmt::Display for SpecError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, issue) in self.issues.iter().enumerate() {

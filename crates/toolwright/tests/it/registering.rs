@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolwright::{CompositeSpec, Effect, Example, Origin, Policy, RegisterError, Registry, Severity, ToolDef, Value, json, tool};
 
-use crate::world::{Log, block_on, catalog, composite, parsed, run, steps};
+use crate::world::{Log, block_on, catalog, composite, parsed, run, steps, try_catalog};
 
 fn echo(id: &str) -> ToolDef {
     Log::new().echo(id)
@@ -278,4 +278,14 @@ fn without_an_output_mapping_the_last_steps_schema_is_published() {
     let catalog =
         crate::world::catalog([listing(), log.echo("echo")], &steps(&[("l", "list", json!({"path": "."})), ("e", "echo", json!({}))]));
     assert_eq!(catalog.get("main").unwrap().output_schema(), None);
+}
+
+#[test]
+fn the_code_of_a_refusal_is_that_of_an_error_and_not_of_a_warning_before_it() {
+    let log = Log::new();
+    let spec = steps(&[("a", "echo", json!({"text": "about $input.topic"})), ("b", "echo", json!({"text": "$inptu.topic"}))]);
+    let error = try_catalog([log.echo("echo")], &spec).unwrap_err();
+    assert_eq!(error.issues[0].code, "reference_in_text", "warnings come in their place");
+    assert_eq!(error.code(), "invalid_reference");
+    assert!(!error.to_string().contains("sent on as text"), "{error}");
 }
