@@ -281,7 +281,12 @@ impl HostChecks {
             return Err(refusal.help("the host has switched it off; only the host can switch it on"));
         }
         if let Some(permission) = &self.permission {
-            permission(step)?;
+            permission(step).map_err(|mut refusal| {
+                if refusal.code.is_empty() {
+                    refusal.code = arcstr::literal!("permission_denied");
+                }
+                refusal
+            })?;
         }
         let Approval::Needed(approver) = &self.approval else { return Ok(()) };
         if step.tool.is_composite() || step.tool.has_side_effects() == Some(false) {

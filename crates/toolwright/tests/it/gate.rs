@@ -321,6 +321,14 @@ fn a_check_that_breaks_down_is_a_no() {
 }
 
 #[test]
+fn a_permission_that_is_refused_without_a_code_has_one() {
+    let log = Log::new();
+    let catalog = checked(&log, HostChecks::new().permission(|_| Err(GateRefusal::new("", "not today"))));
+    let error = block_on(run(&catalog, "one", json!({}))).unwrap_err();
+    assert_eq!((error.code(), detail(&error, "code")), ("permission_denied", Some(json!("permission_denied"))));
+}
+
+#[test]
 fn a_gate_that_breaks_down_gives_no_tool() {
     let composer = Composer::new(HostGate::new(|_| panic!("the gate is gone")));
     assert_eq!(composer.check("read").verdict, Chainability::Missing);
