@@ -102,7 +102,7 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
     begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
     let mut open = Open { journal, key: Some(key) };
     let outcome = execute(run, call, tool, passage).await;
-    let Some(key) = open.key.take() else { return outcome };
+    let Some(key) = open.key.clone() else { return outcome };
     passage.now = run.clock.as_ref().map(|clock| clock.now());
     let finished = journal.finish(Finish {
         key,
@@ -116,6 +116,7 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
         Eventually::Now(finished) => finished,
         Eventually::Later(finished) => finished.await,
     };
+    open.key = None;
     if let (Ok(()), Err(error)) = (&outcome, finished) {
         return Err(unwritten(&passage.answer, error, happened(tool)));
     }
@@ -152,7 +153,7 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
     Err(Fault::Gate(refusal).into())
 }
 
-/// A begun call. When its future is dropped half-way, the journal is told.
+/// A begun call. When its future is dropped before the outcome is written, the journal is told.
 struct Open<'a> {
     journal: &'a dyn RunJournal,
     key: Option<StepKey>,

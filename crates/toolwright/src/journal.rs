@@ -52,7 +52,7 @@ pub trait RunJournal: Send + Sync {
     fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>>;
     /// Writes the outcome of one call. Nobody sees the outcome before this is done.
     fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>>;
-    /// A call's future was dropped between its two records: what it did is not known.
+    /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
     fn abandoned(&self, key: &StepKey) {
         let _ = key;
     }
