@@ -11,7 +11,7 @@ use crate::catalog::{Invocation, ToolResult, run_one};
 use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
-use crate::composite::{CompositeBody, Derived, GateOf, StepEffect, derived_effect, lint, run, step_effects};
+use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
 use crate::error::{CallError, Fault};
 use crate::frame::{Context, Mode};
 use crate::gate::{Chainability, StepCheck, StepGate};
@@ -49,25 +49,35 @@ impl std::fmt::Debug for Composer {
 }
 
 /// What is bound to a composer now; built composites share it.
-pub(crate) struct Bound {
-    gate: RwLock<Option<Arc<dyn StepGate>>>,
-    listed: RwLock<Arc<BTreeSet<Text>>>,
+pub(crate) struct Bound(RwLock<Bindings>);
+
+/// Behind one lock, so that no tool of one gate is judged by the list that came with another.
+#[derive(Clone, Default)]
+struct Bindings {
+    gate: Option<Arc<dyn StepGate>>,
+    listed: Arc<BTreeSet<Text>>,
 }
 
 impl Bound {
+    fn now(&self) -> Bindings {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn gate(&self) -> Option<Arc<dyn StepGate>> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).gate.clone()
     }
 
-    /// The tool of this name now; an error when there is no gate to ask. A gate that breaks down gives no tool.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Option<ToolDef>, Chainability> {
-        let gate = self.gate().ok_or(Chainability::NoGate)?;
-        Ok(catch_unwind(AssertUnwindSafe(|| gate.resolve(name))).unwrap_or(None))
-    }
-
-    /// Whether the host lists the tool, by exactly this name.
-    pub(crate) fn lists(&self, name: &str) -> bool {
-        self.listed.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    /// The tool of this name now, and whether a step may use it. A gate that breaks down gives no tool.
+    pub(crate) fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
+        let Bindings { gate, listed } = self.now();
+        let Some(gate) = gate else { return (None, Chainability::NoGate) };
+        match catch_unwind(AssertUnwindSafe(|| gate.resolve(name))) {
+            Ok(Some(tool)) => {
+                let verdict = Chainability::of(&tool, listed.contains(name));
+                (Some(tool), verdict)
+            }
+            Ok(None) | Err(_) => (None, Chainability::Missing),
+        }
     }
 }
 
@@ -171,7 +181,7 @@ impl Composer {
     }
 
     fn with_gate(gate: Option<Arc<dyn StepGate>>) -> Self {
-        let bound = Bound { gate: RwLock::new(gate), listed: RwLock::default() };
+        let bound = Bound(RwLock::new(Bindings { gate, listed: Arc::default() }));
         Self { bound: Arc::new(bound), dialect: Dialect::Strict }
     }
 
@@ -187,14 +197,13 @@ impl Composer {
         self.dialect != Dialect::Page
     }
 
-    /// Replaces each given member. The list is replaced, never merged, and is read at every check.
+    /// Replaces each given member, both at once. The list is replaced, never merged, and is read at every check.
     pub fn bind(&self, binding: Binding) {
-        if let Some(gate) = binding.gate {
-            *self.bound.gate.write().unwrap_or_else(PoisonError::into_inner) = Some(gate);
-        }
-        if let Some(listed) = binding.listed {
-            *self.bound.listed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listed);
-        }
+        let mut now = self.bound.0.write().unwrap_or_else(PoisonError::into_inner);
+        // What was bound before is dropped after the lock, since a gate may have a `Drop` of its own.
+        let _gate = binding.gate.and_then(|gate| now.gate.replace(gate));
+        let _listed = binding.listed.map(|listed| std::mem::replace(&mut now.listed, Arc::new(listed)));
+        drop(now);
     }
 
     /// Whether a gate is bound.
@@ -204,24 +213,13 @@ impl Composer {
 
     /// The gate's tool of this name now.
     pub fn resolve(&self, name: &str) -> Option<ToolDef> {
-        self.bound.resolve(name).ok().flatten()
+        self.bound.judge(name).0
     }
 
     /// Whether a step may use this tool now.
     pub fn check(&self, name: &str) -> StepCheck {
-        let (_, verdict) = self.judge(name);
+        let (_, verdict) = self.bound.judge(name);
         StepCheck { verdict, message: verdict.message(name) }
-    }
-
-    fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
-        match self.bound.resolve(name) {
-            Err(verdict) => (None, verdict),
-            Ok(None) => (None, Chainability::Missing),
-            Ok(Some(tool)) => {
-                let verdict = Chainability::of(&tool, self.bound.lists(name));
-                (Some(tool), verdict)
-            }
-        }
     }
 
     /// False only when every step's tool declares no side effects and is no composite. True without a gate.
@@ -242,7 +240,7 @@ impl Composer {
     /// Everything that can be found before anything runs, over the tools the gate gives now: the form, references,
     /// tools that are unknown or may not be steps, arguments that a tool does not take or needs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
-        lint::lint(spec, Some(self.dialect), &|name| self.judge(name), &[])
+        lint::lint(spec, Some(self.dialect), &|name| self.bound.judge(name), &[])
     }
 
     /// Builds a tool with the id `composable:<name>`. It is owned and immutable: later edits of `spec` change
@@ -289,16 +287,8 @@ impl Composer {
             issues.retain(|issue| issue.severity == Severity::Error);
             SpecError { issues }
         })?;
-        let mut derived = Derived { depth: 1, ..Derived::default() };
-        for step in &spec.steps {
-            if !derived.tools.contains(&step.tool) {
-                derived.tools.push(step.tool.clone());
-            }
-            match self.resolve(&step.tool) {
-                Some(tool) => derived.effects.extend(step_effects(&step.name, &tool)),
-                None => derived.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
-            }
-        }
+        let mut derived = Derived::default();
+        spec.steps.iter().for_each(|step| derived.add(step, self.resolve(&step.tool).as_ref()));
         Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled.program))
     }
 

@@ -43,11 +43,35 @@ pub(crate) enum GateOf {
 }
 
 /// Facts derived from the steps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Derived {
     pub(crate) effects: Vec<StepEffect>,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
+}
+
+impl Default for Derived {
+    /// Those of a composite without steps.
+    fn default() -> Self {
+        Self { effects: Vec::new(), tools: Vec::new(), depth: 1 }
+    }
+}
+
+impl Derived {
+    /// Takes in one step. A tool that is not known may do anything.
+    pub(crate) fn add(&mut self, step: &StepSpec, tool: Option<&ToolDef>) {
+        match tool {
+            Some(tool) => self.effects.extend(step_effects(&step.name, tool)),
+            None => self.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
+        }
+        let inner = tool.and_then(ToolDef::composite);
+        self.depth = self.depth.max(inner.map_or(1, |inner| inner.depth().saturating_add(1)));
+        for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(CompositeBody::tools)) {
+            if !self.tools.contains(tool) {
+                self.tools.push(tool.clone());
+            }
+        }
+    }
 }
 
 /// One effect a composite can have, through which steps.
@@ -217,7 +241,7 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
 }
 
 /// The effects of using `tool` as a step named `step`.
-pub(crate) fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
+fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
     if let Body::Composite(body) = &tool.0.body {
         let inner = body.derived.effects.iter();
         return inner

@@ -189,14 +189,10 @@ impl<'g> Gate<'g> {
                 Some(entry) if entry.tool.name() == name => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
                 _ => (None, Chainability::Missing),
             },
-            Self::Composer(bound) => match bound.resolve(name) {
-                Ok(Some(tool)) => {
-                    let verdict = Chainability::of(&tool, bound.lists(name));
-                    (Some(StepTool::Owned(tool)), verdict)
-                }
-                Ok(None) => (None, Chainability::Missing),
-                Err(verdict) => (None, verdict),
-            },
+            Self::Composer(bound) => {
+                let (tool, verdict) = bound.judge(name);
+                (tool.map(StepTool::Owned), verdict)
+            }
         }
     }
 

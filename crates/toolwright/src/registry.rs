@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Entry, View};
 use crate::composite::compile::compile;
 use crate::composite::spec::{CompositeSpec, Severity, SpecIssue};
-use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint, step_effects};
+use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint};
 use crate::gate::{Chainability, HostChecks};
 use crate::limits::{self, Limits};
 use crate::reference::template::Plan;
@@ -235,7 +235,7 @@ impl Registry {
         }
         let compiled = compile(&composite.id, &composite.spec).map_err(|found| issues.extend(found)).ok();
         let mut links = Vec::with_capacity(composite.spec.steps.len());
-        let mut derived = Derived { depth: 1, ..Derived::default() };
+        let mut derived = Derived::default();
         for index in 0..composite.spec.steps.len() {
             self.link(index, &composite.spec, &mut links, &mut derived, &mut issues);
         }
@@ -280,15 +280,7 @@ impl Registry {
         links.push(at);
         issues.extend(lint::not_allowed(index, step, entry.chainability));
         issues.extend(lint::wiring(index, step, &entry.tool));
-        derived.effects.extend(step_effects(&step.name, &entry.tool));
-        let inner = entry.tool.composite();
-        derived.depth = derived.depth.max(1 + inner.map_or(0, CompositeBody::depth));
-        let touched = std::iter::once(&step.tool).chain(inner.into_iter().flat_map(|inner| inner.tools()));
-        for tool in touched {
-            if !derived.tools.contains(tool) {
-                derived.tools.push(tool.clone());
-            }
-        }
+        derived.add(step, Some(&entry.tool));
     }
 
     /// The last step's schema, or what the `output` mapping gives.
