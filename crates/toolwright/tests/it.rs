@@ -1,6 +1,4 @@
 //! Behaviour through the public API.
-#![expect(clippy::disallowed_methods, reason = "tests read their case files")]
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
