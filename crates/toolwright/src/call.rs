@@ -9,10 +9,11 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context as Waking, Poll};
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
@@ -143,8 +144,14 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         cancel: &call.scope.run.cancel,
         depth: call.depth(),
     };
+    let deciding = pin!(AssertUnwindSafe(gate.admit(&request)).catch_unwind());
+    // A person who is asked may never answer; whoever cancels the run must not wait for that.
+    let decided = match select(deciding, pin!(request.cancel.cancelled())).await {
+        Either::Left((decided, _)) => decided,
+        Either::Right(_) => return Err(Fault::Aborted.into()),
+    };
     // Whatever goes wrong while deciding is a no.
-    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+    let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
         Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
