@@ -12,9 +12,11 @@ use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
 use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
+use crate::diagnostics::Observer;
 use crate::error::{CallError, Fault};
-use crate::frame::{Context, Mode};
+use crate::frame::{Clock, Context, Mode};
 use crate::gate::{Chainability, StepCheck, StepGate};
+use crate::journal::Journal;
 use crate::reference::Dialect;
 use crate::schema::CompiledSchema;
 use crate::tool::{Body, Origin, ToolDef, tool};
@@ -112,9 +114,13 @@ impl Binding {
 #[derive(Default)]
 #[must_use]
 pub struct PipelineOptions {
-    pub(crate) dry: Option<Arc<StepOutputs>>,
-    pub(crate) rehearse: Option<Arc<StepOutputs>>,
-    pub(crate) cancel: CancelToken,
+    dry: Option<Arc<StepOutputs>>,
+    rehearse: Option<Arc<StepOutputs>>,
+    cancel: CancelToken,
+    run_id: Option<Text>,
+    journal: Option<Arc<dyn Journal>>,
+    observer: Option<Arc<dyn Observer>>,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 impl PipelineOptions {
@@ -139,6 +145,47 @@ impl PipelineOptions {
     pub fn cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = cancel;
         self
+    }
+
+    /// Name of the run: with the path of a call it makes the idempotency key.
+    pub fn run_id(mut self, id: impl Into<Text>) -> Self {
+        self.run_id = Some(id.into());
+        self
+    }
+
+    /// Where intents and outcomes are written. A dry run writes none.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Who is told what happens: steps, progress, `$…` texts that are used as literals.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    fn into_invocation(self, input: Value, context: Context) -> Invocation {
+        let mut invocation = Invocation::new("pipeline", input).context(context).cancel(self.cancel);
+        if let Some(id) = self.run_id {
+            invocation = invocation.run_id(id);
+        }
+        if let Some(journal) = self.journal {
+            invocation = invocation.journal(journal);
+        }
+        if let Some(observer) = self.observer {
+            invocation = invocation.observer(observer);
+        }
+        if let Some(clock) = self.clock {
+            invocation = invocation.clock(clock);
+        }
+        invocation
     }
 
     fn mode(&self) -> Mode {
@@ -312,6 +359,6 @@ impl Composer {
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
         let mode = options.mode();
-        run_one(None, &pipeline, Invocation::new("pipeline", input).context(context).cancel(options.cancel), mode).await
+        run_one(None, &pipeline, options.into_invocation(input, context), mode).await
     }
 }
