@@ -54,10 +54,11 @@ pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Res
 
 #[cold]
 fn tell_repairs(call: &Call, repairs: &[Repair]) {
-    let Some(observer) = &call.scope.run.observer else { return };
     for repair in repairs {
-        let message = format!("{}: {}", repair.pointer, repair.action);
-        observer.observe(&Event::Warning { path: call.path(), code: "repaired_argument", message });
+        call.run().tell(|| {
+            let message = format!("{}: {}", repair.pointer, repair.action);
+            Event::Warning { path: call.path(), code: "repaired_argument", message }
+        });
     }
 }
 
@@ -311,11 +312,15 @@ impl Future for Execution<'_> {
 
     fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match catch_unwind(AssertUnwindSafe(|| this.look(waking))) {
-            Ok(Poll::Pending) if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+        let looked = catch_unwind(AssertUnwindSafe(|| match this.look(waking) {
+            Poll::Pending if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+            polled => polled,
+        }));
+        match looked {
             Ok(polled) => polled,
             Err(panic) => {
-                this.running = Running::Over;
+                // What is left of a tool that broke down may break down again while it is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
                 Poll::Ready(Err(Fault::Panicked { message: panic_message(&*panic), state: unknown(this.tool) }.into()))
             }
         }

@@ -325,10 +325,8 @@ fn unused_outputs(run: &Run) -> Vec<Text> {
     let unused = outputs.unused();
     let notes: Vec<Text> =
         unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
-    if let Some(observer) = &run.observer {
-        for note in &notes {
-            observer.observe(&Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
-        }
+    for note in &notes {
+        run.tell(|| Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
     }
     notes
 }

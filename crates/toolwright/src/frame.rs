@@ -1,6 +1,7 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! composites. Kept by the runtime, where no tool or caller can reset it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +75,16 @@ pub(crate) struct Run {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
+}
+
+impl Run {
+    /// Tells the observer, if there is one. It cannot change a run, so one that breaks down does not end it.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        if let Some(observer) = &self.observer {
+            let event = event();
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+        }
+    }
 }
 
 /// Names of one composite and its steps, for paths, events and errors.
@@ -225,10 +236,7 @@ impl Call {
 
     /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
     pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        if let Some(observer) = &self.scope.run.observer {
-            let path = self.scope.node.path(self.step);
-            observer.observe(&Event::Progress { path, message: message.into(), done, total });
-        }
+        self.scope.run.tell(|| Event::Progress { path: self.path(), message: message.into(), done, total });
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {

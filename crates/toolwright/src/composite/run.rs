@@ -216,29 +216,27 @@ impl<'a> Running<'a> {
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
-        if let Some(observer) = &self.scope.run.observer {
-            observer.observe(&Event::StepStarted {
-                path: call.path(),
-                index,
-                count: self.program.steps.len(),
-                step: name.name.clone(),
-                tool: name.tool.clone(),
-                side_effects,
-            });
-        }
+        self.scope.run.tell(|| Event::StepStarted {
+            path: call.path(),
+            index,
+            count: self.program.steps.len(),
+            step: name.name.clone(),
+            tool: name.tool.clone(),
+            side_effects,
+        });
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
-        if let Some(observer) = &self.scope.run.observer {
-            observer.observe(&Event::StepFinished { path, index, ok: error.is_none(), code: error.map(|error| error.code().into()) });
-        }
+        let code = error.map(|error| error.code().into());
+        self.scope.run.tell(|| Event::StepFinished { path, index, ok: error.is_none(), code });
     }
 
     fn warn_about_literals(&self) {
-        let Some(observer) = &self.scope.run.observer else { return };
         for literal in &self.program.literals {
-            let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
-            observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
+            self.scope.run.tell(|| {
+                let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
+                Event::Warning { path, code: "literal_reference", message: literal.clone() }
+            });
         }
     }
 }

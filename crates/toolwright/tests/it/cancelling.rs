@@ -266,6 +266,32 @@ fn stopping_one_batch_leaves_the_caller_and_others_alone() {
     assert!(block_on(catalog.invoke_all(Vec::new(), OnFailure::Stop)).is_empty());
 }
 
+#[test]
+fn a_tool_that_breaks_down_while_it_is_dropped_ends_no_more_than_its_step() {
+    struct Sharp;
+    impl Drop for Sharp {
+        fn drop(&mut self) {
+            panic!("cannot be dropped");
+        }
+    }
+    let (log, started) = (Log::new(), Moment::default());
+    let begun = started.clone();
+    let sharp = tool("sharp", "").reads().run_json(move |_, _| {
+        let (begun, sharp) = (begun.clone(), Sharp);
+        async move {
+            let _sharp = sharp;
+            begun.come();
+            std::future::pending::<()>().await;
+            Ok(Value::Null)
+        }
+    });
+    let catalog = catalog([sharp, log.writes("send")], &steps(&[("a", "send", json!({})), ("b", "sharp", json!({}))]));
+    let error = cancelled_at(&catalog, &started, main()).unwrap_err();
+    assert_eq!(detail(&error, "step"), Some(json!("b")));
+    assert_eq!(error.effects().len(), 1, "what was sent is not forgotten");
+    cancelled_at(&catalog, &started, Invocation::new("sharp", json!({}))).unwrap_err();
+}
+
 /// Is asked, and never answers.
 struct Away(Moment);
 
