@@ -144,6 +144,7 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         context: &call.scope.run.context,
         cancel: &call.scope.run.cancel,
         depth: call.depth(),
+        steps_follow: tool.composite().is_some_and(|composite| gate.sees_steps_of(composite)),
     };
     let deciding = pin!(AssertUnwindSafe(gate.admit(&request)).catch_unwind());
     // A person who is asked may never answer; whoever cancels the run must not wait for that.

@@ -2,7 +2,7 @@
 //! changes, so reading takes no lock and touches no shared counter.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::call::{self, Passage};
 use crate::cancel::CancelToken;
@@ -13,7 +13,7 @@ use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
 use crate::diagnostics::{Event, Observer};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Context, Mode, PathNode, Run, Scope, StepName};
+use crate::frame::{Call, Clock, Context, Identity, Mode, PathNode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
 use crate::journal::{Journal, RunRecord};
 use crate::limits::Limits;
@@ -31,6 +31,9 @@ pub(crate) struct View {
     pub(crate) checks: Option<HostChecks>,
     pub(crate) limits: Limits,
 }
+
+/// Where composites find the catalogue that they were linked in, once it is sealed.
+pub(crate) type Home = Arc<OnceLock<Weak<View>>>;
 
 impl View {
     pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
@@ -180,8 +183,11 @@ impl ToolResult {
 }
 
 impl Catalog {
-    pub(crate) fn new(view: View) -> Self {
-        Self(Arc::new(view))
+    pub(crate) fn new(view: View, home: &Home) -> Self {
+        let view = Arc::new(view);
+        // Only the one registry that made it ever sets it.
+        let _ = home.set(Arc::downgrade(&view));
+        Self(view)
     }
 
     /// The tool of this name.
@@ -273,8 +279,8 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let node = PathNode { parent: None, names: tool.root_names(), depth: 0 };
-    let scope = Scope { run: run.clone(), node: Arc::new(node) };
+    let node = PathNode { parent: None, names: tool.root_names(), depth: 0, identity: Identity::default() };
+    let scope = Scope { run: run.clone(), node: Arc::new(node), effectless: false };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,

@@ -69,6 +69,11 @@ impl Bound {
         self.0.read().unwrap_or_else(PoisonError::into_inner).gate.clone()
     }
 
+    /// Whether the host lists the tool now, by exactly this name.
+    pub(crate) fn lists(&self, name: &str) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).listed.contains(name)
+    }
+
     /// The tool of this name now, and whether a step may use it. A gate that breaks down gives no tool.
     pub(crate) fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
         let Bindings { gate, listed } = self.now();

@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::catalog::Home;
 use crate::composer::Bound;
 use crate::frame::Names;
 use crate::reference::template::Plan;
@@ -36,8 +37,8 @@ pub struct CompositeBody {
 
 /// Which gate a composite's steps go through.
 pub(crate) enum GateOf {
-    /// The catalogue it is registered in; steps are linked to positions in it.
-    Catalog(Box<[usize]>),
+    /// The catalogue it was registered in; steps are linked to positions in it.
+    Catalog { links: Box<[usize]>, home: Home },
     /// The gate of the composer that built it.
     Composer(Arc<Bound>),
 }
@@ -136,6 +137,11 @@ impl CompositeBody {
     /// How deep composites nest in it; 1 for a composite of leaves.
     pub fn depth(&self) -> u32 {
         self.derived.depth
+    }
+
+    /// Tells it from every other composite that is there at the same time.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     /// A program that nobody else runs on.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Entry, View};
+use crate::catalog::{Catalog, Entry, Home, View};
 use crate::composite::compile::compile;
 use crate::composite::spec::{CompositeSpec, Severity, SpecIssue};
 use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint};
@@ -106,6 +106,7 @@ pub struct Registry {
     index: HashMap<Text, usize>,
     policy: Policy,
     warnings: Vec<(Text, SpecIssue)>,
+    home: Home,
 }
 
 impl std::fmt::Debug for Registry {
@@ -167,7 +168,8 @@ impl Registry {
 
     /// Ends registration. From here on nothing changes.
     pub fn seal(self) -> Catalog {
-        Catalog::new(View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits })
+        let view = View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits };
+        Catalog::new(view, &self.home)
     }
 
     /// What is wrong with a tool's head: its name and its schemas.
@@ -265,7 +267,8 @@ impl Registry {
             builder = builder.output_schema(output);
         }
         builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
-        let body = CompositeBody::new(composite.spec, GateOf::Catalog(links.into()), derived, compiled.program);
+        let body =
+            CompositeBody::new(composite.spec, GateOf::Catalog { links: links.into(), home: self.home.clone() }, derived, compiled.program);
         Ok((builder.close(Body::Composite(Arc::new(body))), issues))
     }
 

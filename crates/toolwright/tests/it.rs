@@ -21,6 +21,8 @@ mod dry_running;
 mod field_cases;
 #[path = "it/gate.rs"]
 mod gate;
+#[path = "it/gates_meet.rs"]
+mod gates_meet;
 #[path = "it/journals.rs"]
 mod journals;
 #[path = "it/limits.rs"]

@@ -444,8 +444,7 @@ fn a_built_composite_knows_how_deep_it_is_and_every_tool_it_touches() {
     let log = Log::new();
     let made: Arc<Mutex<Vec<ToolDef>>> = Arc::new(Mutex::new(vec![log.echo("leaf")]));
     let tools = made.clone();
-    let composer =
-        Composer::new(HostGate::new(move |name| tools.lock().unwrap().iter().find(|tool| tool.name() == name).cloned()));
+    let composer = Composer::new(HostGate::new(move |name| tools.lock().unwrap().iter().find(|tool| tool.name() == name).cloned()));
     for depth in 1..=9 {
         let inner = if depth == 1 { "leaf".to_owned() } else { format!("c{}", depth - 1) };
         let built = composer.build(&format!("c{depth}"), "", json!({}), &steps(&[("s", &inner, json!({}))])).unwrap();
