@@ -231,10 +231,8 @@ impl Registry {
             issues.extend(found);
             RegisterError { tool: composite.id.clone(), issues }
         };
-        let mut issues = Vec::new();
-        if composite.spec.steps.is_empty() {
-            issues.push(problem("invalid_spec", crate::composite::spec::NO_STEPS.into(), None, "/steps".into()));
-        }
+        // A specification that was read is right; one may also be put together by hand.
+        let mut issues = composite.spec.wrong_form();
         let compiled = compile(&composite.id, &composite.spec).map_err(|found| issues.extend(found)).ok();
         let mut links = Vec::with_capacity(composite.spec.steps.len());
         let mut derived = Derived::default();
