@@ -256,7 +256,7 @@ fn retry_after(headers: &HeaderMap) -> Option<String> {
 /// The beginning of a body. Masked before it is cut: half a secret would escape the mask.
 fn quoted(body: &[u8], redactor: &Redactor) -> String {
     let text = redactor.mask(&String::from_utf8_lossy(body));
-    let end = text.floor_char_boundary(PAGE_BYTES_QUOTED);
+    let end = (0..=PAGE_BYTES_QUOTED.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let cut = if end < text.len() { "…" } else { "" };
     format!("{}{cut}", text.get(..end).unwrap_or_default().trim())
 }
