@@ -91,6 +91,11 @@ impl Invocation {
         }
     }
 
+    pub(crate) fn input(mut self, input: Value) -> Self {
+        self.input = input;
+        self
+    }
+
     /// Name of the run: with the path of a call it makes the idempotency key.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
         self.run_id = id.into();
@@ -133,7 +138,7 @@ impl Invocation {
         self
     }
 
-    /// The host's clock.
+    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -225,8 +230,7 @@ impl Catalog {
             let nearest = self.nearest(&invocation.tool).map(Text::from);
             return Err(Fault::Unavailable { tool: invocation.tool, nearest }.into());
         };
-        let mode = invocation.mode.clone();
-        run_one(Some(&self.0), &entry.tool, invocation, mode).await
+        run_one(Some(&self.0), &entry.tool, invocation).await
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others
@@ -255,8 +259,8 @@ impl Catalog {
 }
 
 /// A root call: from an invocation to a result.
-pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation, mode: Mode) -> Result<ToolResult, CallError> {
-    let Invocation { input, run_id, cancel, context, journal, observer, clock, .. } = invocation;
+pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
+    let Invocation { input, run_id, cancel, context, mode, journal, observer, clock, .. } = invocation;
     let dry = !matches!(mode, Mode::Real);
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {

@@ -14,7 +14,7 @@ use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue
 use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
 use crate::diagnostics::Observer;
 use crate::error::{CallError, Fault};
-use crate::frame::{Clock, Context, Mode};
+use crate::frame::{Clock, Context};
 use crate::gate::{Chainability, StepCheck, StepGate};
 use crate::journal::Journal;
 use crate::reference::Dialect;
@@ -96,6 +96,12 @@ pub struct Binding {
     listed: Option<BTreeSet<Text>>,
 }
 
+impl std::fmt::Debug for Binding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Binding").field("gate", &self.gate.is_some()).field("listed", &self.listed).finish()
+    }
+}
+
 impl Binding {
     /// Changes nothing yet.
     pub fn new() -> Self {
@@ -115,17 +121,15 @@ impl Binding {
     }
 }
 
-/// How a pipeline is run.
-#[derive(Default)]
+/// How a pipeline is run: what an [`Invocation`] says, without a tool and an input.
+#[derive(Debug)]
 #[must_use]
-pub struct PipelineOptions {
-    dry: Option<Arc<StepOutputs>>,
-    rehearse: Option<Arc<StepOutputs>>,
-    cancel: CancelToken,
-    run_id: Option<Text>,
-    journal: Option<Arc<dyn Journal>>,
-    observer: Option<Arc<dyn Observer>>,
-    clock: Option<Arc<dyn Clock>>,
+pub struct PipelineOptions(Invocation);
+
+impl Default for PipelineOptions {
+    fn default() -> Self {
+        Self(Invocation::new("pipeline", Value::Null))
+    }
 }
 
 impl PipelineOptions {
@@ -134,71 +138,39 @@ impl PipelineOptions {
         Self::default()
     }
 
-    /// Dry: steps with side effects and nested composites take their output from `outputs`.
-    pub fn dry(mut self, outputs: StepOutputs) -> Self {
-        self.dry = Some(Arc::new(outputs));
-        self
+    /// As [`Invocation::dry`].
+    pub fn dry(self, outputs: StepOutputs) -> Self {
+        Self(self.0.dry(outputs))
     }
 
-    /// Dry, but nested composites are entered.
-    pub fn rehearse(mut self, outputs: StepOutputs) -> Self {
-        self.rehearse = Some(Arc::new(outputs));
-        self
+    /// As [`Invocation::rehearse`].
+    pub fn rehearse(self, outputs: StepOutputs) -> Self {
+        Self(self.0.rehearse(outputs))
     }
 
     /// The signal that reaches every step.
-    pub fn cancel(mut self, cancel: CancelToken) -> Self {
-        self.cancel = cancel;
-        self
+    pub fn cancel(self, cancel: CancelToken) -> Self {
+        Self(self.0.cancel(cancel))
     }
 
-    /// Name of the run: with the path of a call it makes the idempotency key.
-    pub fn run_id(mut self, id: impl Into<Text>) -> Self {
-        self.run_id = Some(id.into());
-        self
+    /// As [`Invocation::run_id`].
+    pub fn run_id(self, id: impl Into<Text>) -> Self {
+        Self(self.0.run_id(id))
     }
 
-    /// Where intents and outcomes are written. A dry run writes none.
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
+    /// As [`Invocation::journal`].
+    pub fn journal(self, journal: Arc<dyn Journal>) -> Self {
+        Self(self.0.journal(journal))
     }
 
-    /// Who is told what happens: steps, progress, `$…` texts that are used as literals.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
-        self
+    /// As [`Invocation::observer`].
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        Self(self.0.observer(observer))
     }
 
-    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
-        self
-    }
-
-    fn into_invocation(self, input: Value, context: Context) -> Invocation {
-        let mut invocation = Invocation::new("pipeline", input).context(context).cancel(self.cancel);
-        if let Some(id) = self.run_id {
-            invocation = invocation.run_id(id);
-        }
-        if let Some(journal) = self.journal {
-            invocation = invocation.journal(journal);
-        }
-        if let Some(observer) = self.observer {
-            invocation = invocation.observer(observer);
-        }
-        if let Some(clock) = self.clock {
-            invocation = invocation.clock(clock);
-        }
-        invocation
-    }
-
-    fn mode(&self) -> Mode {
-        match (&self.dry, &self.rehearse) {
-            (_, Some(outputs)) => Mode::Rehearse(outputs.clone()),
-            (Some(outputs), None) => Mode::Dry(outputs.clone()),
-            (None, None) => Mode::Real,
-        }
+    /// As [`Invocation::clock`].
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self(self.0.clock(clock))
     }
 }
 
@@ -363,7 +335,6 @@ impl Composer {
         }
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
-        let mode = options.mode();
-        run_one(None, &pipeline, options.into_invocation(input, context), mode).await
+        run_one(None, &pipeline, options.0.input(input).context(context)).await
     }
 }

@@ -114,6 +114,12 @@ impl Program {
     }
 }
 
+impl std::fmt::Debug for CompositeBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompositeBody").field("spec", &self.spec).field("derived", &self.derived).finish_non_exhaustive()
+    }
+}
+
 impl CompositeBody {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, master: Program) -> Self {
         Self { spec, gate, derived, master, idle: Mutex::default() }

@@ -259,6 +259,18 @@ enum Approval {
     Needed(Option<Arc<dyn Approver>>),
 }
 
+impl std::fmt::Debug for HostChecks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let asks = match &self.approval {
+            Approval::NotNeeded => "nobody",
+            Approval::Needed(None) => "nobody there",
+            Approval::Needed(Some(_)) => "an approver",
+        };
+        let permission = self.permission.is_some();
+        f.debug_struct("HostChecks").field("disabled", &self.disabled).field("permission", &permission).field("asks", &asks).finish()
+    }
+}
+
 impl HostChecks {
     /// No checks yet.
     pub fn new() -> Self {
@@ -332,6 +344,12 @@ impl HostChecks {
 pub struct HostGate {
     resolve: Box<Resolve>,
     checks: HostChecks,
+}
+
+impl std::fmt::Debug for HostGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostGate").field("checks", &self.checks).finish_non_exhaustive()
+    }
 }
 
 impl HostGate {

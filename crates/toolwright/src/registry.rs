@@ -16,7 +16,7 @@ use crate::tool::{Body, Origin, ToolDef, tool};
 use crate::value::{Text, Value};
 
 /// What the host decides once for a whole catalogue.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Policy {
     pub(crate) listed: BTreeSet<Text>,
@@ -80,6 +80,7 @@ impl std::fmt::Display for RegisterError {
 impl std::error::Error for RegisterError {}
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
+#[derive(Clone, Debug)]
 pub enum Declaration {
     /// A tool.
     Tool(ToolDef),

@@ -286,6 +286,12 @@ pub struct ToolBuilder {
     annotations: Option<Value>,
 }
 
+impl std::fmt::Debug for ToolBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolBuilder").field("id", &self.id).field("effect", &self.effect).finish_non_exhaustive()
+    }
+}
+
 impl ToolBuilder {
     /// Declares that running the tool changes nothing.
     pub fn reads(self) -> Self {

@@ -298,7 +298,8 @@ fn a_specification_put_together_by_hand_is_held_to_the_form_too() {
     let step = |name: &str, tool: &str| StepSpec { name: name.into(), tool: tool.into(), input_mapping: Object::default() };
     let refused = |steps: Vec<StepSpec>| {
         let spec = CompositeSpec { steps, ..CompositeSpec::default() };
-        let error = Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "").spec(spec)).map(|_| ()).unwrap_err();
+        let error =
+            Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "").spec(spec)).map(|_| ()).unwrap_err();
         error.issues.into_iter().map(|issue| (issue.pointer, issue.code)).collect::<Vec<_>>()
     };
     assert_eq!(refused(Vec::new()), [("/steps".to_owned(), "invalid_spec")]);
