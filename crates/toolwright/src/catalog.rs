@@ -2,7 +2,7 @@
 //! changes, so reading takes no lock and touches no shared counter.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::call::{self, Passage};
 use crate::cancel::CancelToken;
@@ -31,6 +31,9 @@ pub(crate) struct View {
     pub(crate) checks: Option<HostChecks>,
     pub(crate) limits: Limits,
 }
+
+/// Where composites find the catalogue that they were linked in, once it is sealed.
+pub(crate) type Home = Arc<OnceLock<Weak<View>>>;
 
 impl View {
     pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
@@ -88,6 +91,11 @@ impl Invocation {
         }
     }
 
+    pub(crate) fn input(mut self, input: Value) -> Self {
+        self.input = input;
+        self
+    }
+
     /// Name of the run: with the path of a call it makes the idempotency key.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
         self.run_id = id.into();
@@ -130,7 +138,7 @@ impl Invocation {
         self
     }
 
-    /// The host's clock.
+    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -180,8 +188,11 @@ impl ToolResult {
 }
 
 impl Catalog {
-    pub(crate) fn new(view: View) -> Self {
-        Self(Arc::new(view))
+    pub(crate) fn new(view: View, home: &Home) -> Self {
+        let view = Arc::new(view);
+        // Only the one registry that made it ever sets it.
+        let _ = home.set(Arc::downgrade(&view));
+        Self(view)
     }
 
     /// The tool of this name.
@@ -219,8 +230,7 @@ impl Catalog {
             let nearest = self.nearest(&invocation.tool).map(Text::from);
             return Err(Fault::Unavailable { tool: invocation.tool, nearest }.into());
         };
-        let mode = invocation.mode.clone();
-        run_one(Some(&self.0), &entry.tool, invocation, mode).await
+        run_one(Some(&self.0), &entry.tool, invocation).await
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others
@@ -249,8 +259,8 @@ impl Catalog {
 }
 
 /// A root call: from an invocation to a result.
-pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation, mode: Mode) -> Result<ToolResult, CallError> {
-    let Invocation { input, run_id, cancel, context, journal, observer, clock, .. } = invocation;
+pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
+    let Invocation { input, run_id, cancel, context, mode, journal, observer, clock, .. } = invocation;
     let dry = !matches!(mode, Mode::Real);
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {
@@ -273,7 +283,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let scope = Scope { run: run.clone(), node: tool.root_node() };
+    let scope = Scope { run: run.clone(), node: tool.root_node(), effectless: false };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
@@ -327,10 +337,8 @@ fn unused_outputs(run: &Run) -> Vec<Text> {
     let unused = outputs.unused();
     let notes: Vec<Text> =
         unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
-    if let Some(observer) = &run.observer {
-        for note in &notes {
-            observer.observe(&Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
-        }
+    for note in &notes {
+        run.tell(|| Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
     }
     notes
 }

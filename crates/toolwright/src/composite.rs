@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::catalog::Home;
 use crate::composer::Bound;
 use crate::frame::Names;
 use crate::reference::template::Plan;
@@ -38,18 +39,42 @@ pub struct CompositeBody {
 
 /// Which gate a composite's steps go through.
 pub(crate) enum GateOf {
-    /// The catalogue it is registered in; steps are linked to positions in it.
-    Catalog(Box<[usize]>),
+    /// The catalogue it was registered in; steps are linked to positions in it.
+    Catalog { links: Box<[usize]>, home: Home },
     /// The gate of the composer that built it.
     Composer(Arc<Bound>),
 }
 
 /// Facts derived from the steps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Derived {
     pub(crate) effects: Vec<StepEffect>,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
+}
+
+impl Default for Derived {
+    /// Those of a composite without steps.
+    fn default() -> Self {
+        Self { effects: Vec::new(), tools: Vec::new(), depth: 1 }
+    }
+}
+
+impl Derived {
+    /// Takes in one step. A tool that is not known may do anything.
+    pub(crate) fn add(&mut self, step: &StepSpec, tool: Option<&ToolDef>) {
+        match tool {
+            Some(tool) => self.effects.extend(step_effects(&step.name, tool)),
+            None => self.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
+        }
+        let inner = tool.and_then(ToolDef::composite);
+        self.depth = self.depth.max(inner.map_or(1, |inner| inner.depth().saturating_add(1)));
+        for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(CompositeBody::tools)) {
+            if !self.tools.contains(tool) {
+                self.tools.push(tool.clone());
+            }
+        }
+    }
 }
 
 /// One effect a composite can have, through which steps.
@@ -91,6 +116,12 @@ impl Program {
     }
 }
 
+impl std::fmt::Debug for CompositeBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompositeBody").field("spec", &self.spec).field("derived", &self.derived).finish_non_exhaustive()
+    }
+}
+
 impl CompositeBody {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, compiled: Compiled) -> Self {
         Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
@@ -119,6 +150,11 @@ impl CompositeBody {
     /// How deep composites nest in it; 1 for a composite of leaves.
     pub fn depth(&self) -> u32 {
         self.derived.depth
+    }
+
+    /// Tells it from every other composite that is there at the same time.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     /// A program that nobody else runs on.
@@ -224,7 +260,7 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
 }
 
 /// The effects of using `tool` as a step named `step`.
-pub(crate) fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
+fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
     if let Body::Composite(body) = &tool.0.body {
         let inner = body.derived.effects.iter();
         return inner

@@ -123,3 +123,18 @@ fn a_long_name_or_key_is_cut_in_messages() {
     }
     assert!(block_on(run(&catalog, &long, json!({}))).unwrap_err().message().len() < 1_000);
 }
+
+#[test]
+fn a_suggestion_costs_little_whatever_the_names_are() {
+    // Comparing two names of this size in full would need tens of gigabytes.
+    let (wanted, key) = ("k".repeat(100_000), "k".repeat(99_999));
+    let log = Log::new();
+    let catalog = catalog(
+        [log.gives("gives", Value::object([(key, 1), ("short".to_owned(), 2)])), log.echo("echo")],
+        &steps(&[("a", "gives", json!({})), ("b", "echo", json!({"v": format!("$prev.{wanted}")}))]),
+    );
+    assert_eq!(block_on(run(&catalog, "main", json!({}))).unwrap_err().code(), "unresolved_reference");
+    let long = "n".repeat(limits::NEAREST_NAME_BYTES_MAX + 1);
+    assert_eq!(toolwright::nearest::nearest(&long, [long.as_str()]), None);
+    assert_eq!(toolwright::nearest::nearest("name", [long.as_str(), "nane"]), Some("nane"));
+}

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Answer, Composer, Composite, CompositeSpec, Context, EffectState, Event, Fault, HostGate, Invocation, Policy, Registry, ToolDef,
-    ToolError, Value, json, tool,
+    Answer, Composer, Composite, CompositeSpec, Context, EffectState, Event, Fault, HostGate, Invocation, Observer, Policy, Registry,
+    ToolDef, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, block_on, catalog, composite, detail, run, run_main, steps};
@@ -468,4 +468,25 @@ fn a_specification_fills_what_the_head_does_not_say() {
     let error = block_on(run(&registry.seal(), "c", json!({}))).unwrap_err();
     assert_eq!(error.code(), "invalid_args");
     assert!(log.is_empty());
+}
+
+/// Breaks down at everything it is told.
+struct Broken;
+
+impl Observer for Broken {
+    fn observe(&self, event: &Event) {
+        panic!("cannot write {event:?}");
+    }
+}
+
+#[test]
+fn an_observer_that_breaks_down_changes_nothing() {
+    let log = Log::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let page = log.close(tool("page", "").reads().input_schema(schema), |input| Ok(input.into()));
+    let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
+    let catalog = catalog([page, log.writes("send")], &spec);
+    let result = block_on(catalog.invoke(Invocation::new("main", json!({})).observer(Arc::new(Broken)))).unwrap();
+    assert_eq!(result.effects.len(), 1);
+    assert_eq!(log.tools(), ["page", "send"]);
 }
