@@ -48,6 +48,8 @@ pub(crate) struct Inside {
     pub(crate) touches: Vec<String>,
     /// Its effects: the way to the step, the tool, and the effect.
     pub(crate) effects: Vec<(Vec<String>, String, Option<Effect>)>,
+    /// How many more effects there are than are listed.
+    pub(crate) effects_left_out: usize,
 }
 
 /// A step of a composite.
@@ -185,6 +187,9 @@ impl ToolView {
                 .iter()
                 .map(|(path, tool, effect)| json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)}));
             members.push(("effects", effects.collect()));
+            if inside.effects_left_out > 0 {
+                members.push(("effectsLeftOut", json!(inside.effects_left_out)));
+            }
         }
         if whole {
             members.push(("inputSchema", json!(self.input.as_ref().map(Value::to_json))));

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::catalog::Home;
 use crate::composer::Bound;
 use crate::frame::Names;
+use crate::limits;
 use crate::reference::template::Plan;
 use crate::tool::{Body, Effect, Example, Impact, Origin, ToolDef};
 use crate::value::{Text, Value};
@@ -49,6 +50,8 @@ pub(crate) enum GateOf {
 #[derive(Clone, Debug)]
 pub(crate) struct Derived {
     pub(crate) effects: Vec<StepEffect>,
+    /// Effects beyond those that are listed: composites of composites multiply them.
+    pub(crate) effects_left_out: usize,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
 }
@@ -56,15 +59,21 @@ pub(crate) struct Derived {
 impl Default for Derived {
     /// Those of a composite without steps.
     fn default() -> Self {
-        Self { effects: Vec::new(), tools: Vec::new(), depth: 1 }
+        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1 }
     }
 }
 
 impl Derived {
     /// Takes in one step. A tool that is not known may do anything.
     pub(crate) fn add(&mut self, step: &StepSpec, tool: Option<&ToolDef>) {
+        let room = limits::COMPOSITE_EFFECTS_MAX.saturating_sub(self.effects.len());
         match tool {
-            Some(tool) => self.effects.extend(step_effects(&step.name, tool)),
+            Some(tool) => {
+                let (some, more) = step_effects(&step.name, tool, room);
+                self.effects.extend(some);
+                self.effects_left_out = self.effects_left_out.saturating_add(more);
+            }
+            None if room == 0 => self.effects_left_out = self.effects_left_out.saturating_add(1),
             None => self.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
         }
         let inner = tool.and_then(ToolDef::composite);
@@ -140,6 +149,11 @@ impl CompositeBody {
     /// Effects it can have, flat over nested composites.
     pub fn effects(&self) -> &[StepEffect] {
         &self.derived.effects
+    }
+
+    /// How many more effects it can have than [`CompositeBody::effects`] lists.
+    pub fn effects_left_out(&self) -> usize {
+        self.derived.effects_left_out
     }
 
     /// Tools it touches, each once, in order of first use; tools of nested composites too.
@@ -259,16 +273,19 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
     Effect::new(class.map_or(arcstr::literal!("write"), |effect| effect.class.clone()), Impact::Once)
 }
 
-/// The effects of using `tool` as a step named `step`.
-fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
+/// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
+fn step_effects(step: &Text, tool: &ToolDef, room: usize) -> (Vec<StepEffect>, usize) {
     if let Body::Composite(body) = &tool.0.body {
-        let inner = body.derived.effects.iter();
-        return inner
-            .map(|effect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() })
-            .collect();
+        let Derived { effects, effects_left_out, .. } = &body.derived;
+        let within =
+            |effect: &StepEffect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() };
+        let listed = effects.iter().take(room).map(within).collect();
+        return (listed, effects_left_out.saturating_add(effects.len().saturating_sub(room)));
     }
+    let effect = || StepEffect { path: vec![step.clone()], tool: tool.0.name.clone(), effect: tool.effect().cloned() };
     match tool.has_side_effects() {
-        Some(false) => Vec::new(),
-        _ => vec![StepEffect { path: vec![step.clone()], tool: tool.0.name.clone(), effect: tool.effect().cloned() }],
+        Some(false) => (Vec::new(), 0),
+        _ if room == 0 => (Vec::new(), 1),
+        _ => (vec![effect()], 0),
     }
 }

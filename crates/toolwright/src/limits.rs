@@ -28,6 +28,9 @@ pub const ERROR_INSTANCE_BYTES_MAX: u64 = 4_096;
 /// How deep composites may nest.
 pub const COMPOSITE_DEPTH_MAX: u32 = 8;
 
+/// Effects of one composite that are listed; composites of composites can multiply them beyond any list.
+pub const COMPOSITE_EFFECTS_MAX: usize = 200;
+
 /// Steps in one composite.
 pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 

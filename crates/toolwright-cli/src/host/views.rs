@@ -124,5 +124,6 @@ pub(super) fn derive(view: &mut ToolView, tool: &ToolDef) {
             (path, effect.tool.to_string(), effect.effect.clone())
         });
         inside.effects = effects.collect();
+        inside.effects_left_out = body.effects_left_out();
     }
 }
