@@ -158,8 +158,14 @@ fn inside(out: &mut String, output: Output, tool: &ToolView) {
     let text = format!("steps: {}", steps.join(" → "));
     let _ = writeln!(out, "{}", output.out.dim(&wrap(&text, output.width(), "      ")));
     if !inside.effects.is_empty() {
-        let effects: Vec<String> =
-            inside.effects.iter().map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref()))).collect();
+        // One tool may be reached in many ways; here its name is enough.
+        let mut effects: Vec<String> = Vec::new();
+        for (_, tool, effect) in &inside.effects {
+            let words = format!("{tool} ({})", effect_words(effect.as_ref()));
+            if !effects.contains(&words) {
+                effects.push(words);
+            }
+        }
         let text = format!("effects: {}", effects.join(", "));
         let _ = writeln!(out, "{}", output.out.yellow(&wrap(&text, output.width(), "      ")));
     }
