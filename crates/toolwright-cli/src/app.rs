@@ -12,6 +12,7 @@ use crate::failure;
 use crate::grant::{Grants, canonical};
 use crate::output::Output;
 use crate::paths;
+use crate::style::flat;
 use crate::trust::TrustStore;
 
 /// One invocation of the command.
@@ -138,8 +139,8 @@ fn as_result(findings: &[Finding]) -> serde_json::Value {
     let first = findings.first();
     serde_json::json!({
         "success": false,
-        "error": first.map_or_else(String::new, |finding| finding.message.clone()),
-        "help": first.and_then(|finding| finding.help.clone()),
+        "error": first.map_or_else(String::new, |finding| flat(&finding.message)),
+        "help": first.and_then(|finding| finding.help.as_deref().map(flat)),
         "details": {
             "code": first.map_or_else(String::new, |finding| finding.code.clone()),
             "findings": diagnostic::list_json(findings),

@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Refused = 11,
     /// A person has to approve first.
     NeedsApproval = 12,
-    /// A tool with side effects was started and its outcome is not known.
+    /// A tool with side effects was started and no answer came.
     InDoubt = 13,
     /// The configuration does not check.
     DoesNotCheck = 20,
@@ -37,7 +37,7 @@ impl Exit {
         (Self::ToolFailed, "a tool failed, or its source could not be reached"),
         (Self::Refused, "a rule refused the call; nothing that was refused ran"),
         (Self::NeedsApproval, "a person has to approve first"),
-        (Self::InDoubt, "a tool with side effects was started; its outcome is not known"),
+        (Self::InDoubt, "a tool with side effects was started and no answer came"),
         (Self::DoesNotCheck, "the configuration does not check"),
         (Self::JournalUnavailable, "the journal cannot be opened or written"),
         (Self::Interrupted, "a second interrupt: left without waiting"),

@@ -1,189 +1,267 @@
 //! A call that did not succeed, told: which step, why, what completed, which effects happened, what to do.
 
-use toolwright::{CallError, EffectRecord, Value};
+mod missing;
+mod refused;
 
+use serde_json::json;
+use toolwright::tool::Aftermath;
+use toolwright::{CallError, EffectRecord, EffectState, Fault, StepError, Value};
+
+pub(crate) use self::refused::refused;
 use crate::args::Format;
-use crate::diagnostic::{Finding, StepPlace};
+use crate::diagnostic::Finding;
 use crate::exit::Exit;
+use crate::grant::shell_word;
+use crate::host::Host;
 use crate::output::Output;
-use crate::secret::Secrets;
-use crate::style::{one_line, printable, wrap};
+use crate::style::{flat, one_line, printable, wrap};
 
 /// Tells about the error; gives the exit code.
-pub(crate) fn tell(output: Output, error: &CallError, tool: &str, secrets: &Secrets) -> Exit {
-    let exit = exit_of(error);
+pub(crate) fn tell(output: Output, error: &CallError, tool: &str, host: &Host) -> Exit {
+    let failure = Failure { error, tool, host };
     let text = match output.format {
-        Format::Json => format!("{:#}\n", secrets.mask_json(error.to_value().to_json())),
-        Format::Plain => plain(error, secrets),
-        Format::Human => human(output, error, tool, secrets),
+        Format::Json => format!("{:#}\n", failure.json()),
+        Format::Plain => failure.plain(),
+        Format::Human => failure.human(output),
     };
     output.error(&text);
-    exit
+    failure.exit()
 }
 
-/// Tells that a rule refused before anything ran, in the form of a run that ended: which step, why,
-/// what completed (nothing), which effects happened (none), what to do.
-pub(crate) fn refused(output: Output, findings: &[Finding]) {
-    let step = findings.iter().find_map(|finding| Some((finding, finding.step.as_ref()?)));
-    let text = match (output.format, step) {
-        (Format::Json, step) => format!("{:#}\n", refusal(findings, step)),
-        (Format::Plain, _) => {
-            let lines = findings.iter().map(|finding| {
-                let line = output.findings(std::slice::from_ref(finding));
-                let step = finding.step.as_ref();
-                let step = step.map(|step| format!("; step: {} ({})", step.step, step.tool));
-                let step = step.unwrap_or_default();
-                format!("{}{step}; completed: none; effects: none\n", line.trim_end())
-            });
-            lines.collect()
+/// What is not known of the effect of the tool that ended the call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// Nothing: it is known.
+    None,
+    /// It answered, with an error; that says nothing about its effect.
+    Ended,
+    /// No answer came.
+    NoAnswer,
+}
+
+/// A call that did not succeed.
+struct Failure<'e> {
+    error: &'e CallError,
+    /// The tool that was called.
+    tool: &'e str,
+    host: &'e Host,
+}
+
+impl Failure<'_> {
+    fn exit(&self) -> Exit {
+        let error = self.error;
+        // Arguments that do not fit the tool that was asked for are the caller's own.
+        if error.code() == "invalid_args" && error.step().is_none() {
+            return Exit::Usage;
         }
-        (Format::Human, None) => output.findings(findings),
-        (Format::Human, Some((_, step))) => {
-            let mut out = output.findings(findings);
-            out.push('\n');
-            let mut fact = |name: &str, text: &str| {
-                out.push_str(&format!("  {:<11} {text}\n", output.err.dim(name)));
+        Exit::of_call(error.code(), self.doubt() == Doubt::NoAnswer)
+    }
+
+    fn doubt(&self) -> Doubt {
+        let unknown = match self.error.step() {
+            Some(step) => step.unknown_effect,
+            None => self.error.effect_state() == EffectState::Unknown,
+        };
+        match self.error.root_cause() {
+            _ if !unknown => Doubt::None,
+            Fault::Tool { error, .. } if error.aftermath() == Aftermath::Answered => Doubt::Ended,
+            _ => Doubt::NoAnswer,
+        }
+    }
+
+    fn mask(&self, text: &str) -> String {
+        self.host.secrets.mask(text)
+    }
+
+    /// What ended it, without the code, which is shown before it in any form.
+    fn message(&self) -> String {
+        let message = self.error.message();
+        let coded = format!("{}: ", self.error.code());
+        self.mask(message.strip_prefix(&coded).unwrap_or(&message))
+    }
+
+    /// What to do.
+    fn help(&self) -> Option<String> {
+        let own = self.error.help();
+        let help = match self.doubt() {
+            Doubt::NoAnswer => {
+                let look = format!("look whether the effect of `{}` happened before you run this again", self.culprit());
+                Some(own.map_or_else(|| look.clone(), |own| format!("{look}; {own}")))
+            }
+            _ if self.error.code() == "dry_run_needs_output" => Some(self.output_help(own)),
+            _ => own,
+        };
+        help.map(|help| self.mask(&help))
+    }
+
+    /// How the output of a step that does not run is given here.
+    fn output_help(&self, own: Option<String>) -> String {
+        let option = format!("`--output {}=JSON`", shell_word(&self.names()));
+        match own.filter(|own| own.starts_with("an output is given")) {
+            Some(own) => format!("{own} it is given with {option}"),
+            None => format!("give the step an output with {option}; `null` is one too"),
+        }
+    }
+
+    /// The tool that ended the call.
+    fn culprit(&self) -> &str {
+        steps(self.error).last().map_or(self.tool, |step| step.tool.as_str())
+    }
+
+    /// The names of the steps that lead to the failure, outermost first; the tool itself when it has none.
+    fn names(&self) -> String {
+        let names: Vec<&str> = steps(self.error).map(|step| step.step.as_str()).collect();
+        if names.is_empty() { self.tool.to_owned() } else { names.join("/") }
+    }
+
+    /// The steps that completed, of a composite; those of nested ones behind the names of the steps that lead there.
+    fn completed(&self) -> Option<Vec<String>> {
+        let mut all: Option<Vec<String>> = None;
+        let (mut at, mut way) = (self.error, String::new());
+        loop {
+            let (completed, next) = match at.fault() {
+                Fault::Step(step) => (&step.completed, Some(step)),
+                Fault::Output(output) => (&output.completed, None),
+                _ => return all,
             };
-            fact("composite", &step.composite);
-            let place = format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool);
-            fact("step", &place);
-            fact("completed", "none: nothing was run");
-            fact("effects", "none happened");
-            out
-        }
-    };
-    output.error(&text);
-}
-
-/// The result of a call that was refused before it began.
-fn refusal(findings: &[Finding], step: Option<(&Finding, &StepPlace)>) -> serde_json::Value {
-    let main = step.map(|(finding, _)| finding).or(findings.first());
-    let code = main.map_or("", |finding| finding.code.as_str());
-    let message = main.map_or("", |finding| finding.message.as_str());
-    let error = match step {
-        Some((_, place)) => format!("Step \"{}\" (tool: \"{}\") refused: {code}: {message}", place.step, place.tool),
-        None => message.to_owned(),
-    };
-    let place = step.map(|(_, place)| place);
-    let details = serde_json::json!({
-        "code": code,
-        "composite": place.map(|place| place.composite.as_str()),
-        "step": place.map(|place| place.step.as_str()),
-        "stepIndex": place.map(|place| place.index),
-        "tool": place.map(|place| place.tool.as_str()),
-        "completed": [],
-        "effects": [],
-        "findings": crate::diagnostic::list_json(findings),
-    });
-    serde_json::json!({
-        "success": false,
-        "error": error,
-        "help": main.and_then(|finding| finding.help.clone()),
-        "details": details,
-        "effects": [],
-    })
-}
-
-fn exit_of(error: &CallError) -> Exit {
-    let in_doubt = error.to_value().pointer("/details/unknownEffect").is_some()
-        || (error.step().is_none() && error.effect_state() == toolwright::EffectState::Unknown);
-    // Arguments that do not fit the tool that was asked for are the caller's own.
-    if error.code() == "invalid_args" && error.step().is_none() {
-        return Exit::Usage;
-    }
-    Exit::of_call(error.code(), in_doubt)
-}
-
-fn plain(error: &CallError, secrets: &Secrets) -> String {
-    let mut line = format!("{}: {}", error.code(), one_line(&secrets.mask(&error.message())));
-    if let Some(help) = error.help() {
-        line.push_str(&format!(" ({})", one_line(&secrets.mask(&help))));
-    }
-    if let Some(step) = error.step() {
-        let completed: Vec<&str> = step.completed.iter().map(|name| name.as_str()).collect();
-        line.push_str(&format!("; completed: {}", listed(&completed)));
-        let effects: Vec<String> = step.effects.iter().map(effect).collect();
-        let effects: Vec<&str> = effects.iter().map(String::as_str).collect();
-        line.push_str(&format!("; effects: {}", listed(&effects)));
-        if step.unknown_effect {
-            line.push_str(&format!("; in doubt: {}", step.step));
+            all.get_or_insert_default().extend(completed.iter().map(|name| format!("{way}{name}")));
+            let Some(step) = next else { return all };
+            way.push_str(&format!("{}/", step.step));
+            at = &step.source;
         }
     }
-    line.push('\n');
-    line
-}
 
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => one_line(&names.join(", ")),
+    /// The effects that happened for certain, in words.
+    fn effects(&self) -> Vec<String> {
+        let records = self.error.effects();
+        // What the tool itself did has no step to stand in.
+        let own = self.completed().is_none() && self.error.effect_state() == EffectState::Happened;
+        let own = own.then(|| format!("`{}` ran", one_line(self.tool)));
+        records.iter().map(effect).chain(own).collect()
+    }
+
+    fn missing(&self) -> Option<missing::Missing<'_>> {
+        missing::find(self.error, self.tool, self.host)
     }
 }
 
-fn human(output: Output, error: &CallError, tool: &str, secrets: &Secrets) -> String {
-    let style = output.err;
-    let width = output.width();
-    let mut out = format!("{}\n\n", style.red(error.code()));
-    let message = printable(&secrets.mask(&error.message()));
-    let wrapped = wrap(&message, width, "    ");
-    let body = wrapped.strip_prefix("    ").unwrap_or(&wrapped);
-    out.push_str(&format!("  {} {body}\n", style.red("×")));
-    if let Some(help) = error.help() {
-        let wrapped = wrap(&printable(&secrets.mask(&help)), width, "        ");
-        out.push_str(&format!("  {} {}\n", style.cyan("help:"), wrapped.trim_start()));
-    }
-    out.push('\n');
-    let mut fact = |name: &str, text: String| {
-        let wrapped = wrap(&text, width, "              ");
-        out.push_str(&format!("  {:<11} {}\n", style.dim(name), wrapped.trim_start()));
-    };
-    match error.step() {
-        None => fact("tool", tool.to_owned()),
-        Some(_) => {
-            fact("composite", tool.to_owned());
-            fact("step", way(error));
-            let completed = error.step().map(|step| step.completed.iter());
-            let names: Vec<&str> = completed.into_iter().flatten().map(|name| name.as_str()).collect();
-            fact("completed", listed(&names));
+impl Failure<'_> {
+    fn json(&self) -> serde_json::Value {
+        let mut value = self.error.to_value().to_json();
+        let mut set = |pointer: &str, name: &str, member: serde_json::Value| {
+            if let Some(object) = value.pointer_mut(pointer).and_then(serde_json::Value::as_object_mut) {
+                object.insert(name.to_owned(), member);
+            }
+        };
+        set("", "error", json!(flat(&self.error.message())));
+        if let Some(help) = self.help() {
+            set("", "help", json!(flat(&help)));
         }
+        if self.error.step().is_none() && self.doubt() != Doubt::None {
+            set("/details", "unknownEffect", json!(self.tool));
+        }
+        if let Some(place) = self.missing().and_then(|missing| missing.place) {
+            let (line, column) = place.source.line_column(place.span.start);
+            set("/details", "file", json!(place.source.name()));
+            set("/details", "line", json!(line));
+            set("/details", "column", json!(column));
+        }
+        self.host.secrets.mask_json(value)
     }
-    let effects: Vec<String> = error.effects().iter().map(effect).collect();
-    let in_doubt = exit_of(error) == Exit::InDoubt;
-    match (effects.is_empty(), in_doubt) {
-        (true, true) => fact("effects", "none for certain".to_owned()),
-        (true, false) => fact("effects", "none happened".to_owned()),
-        (false, _) => fact("effects", effects.join("; ")),
+
+    fn plain(&self) -> String {
+        let mut line = String::new();
+        if let Some(place) = self.missing().and_then(|missing| missing.place) {
+            let (row, column) = place.source.line_column(place.span.start);
+            line.push_str(&format!("{}:{row}:{column}: ", place.source.name()));
+        }
+        line.push_str(&format!("{}: {}", self.error.code(), one_line(&self.message())));
+        if let Some(help) = self.help() {
+            line.push_str(&format!(" ({})", one_line(&help)));
+        }
+        if let Some(completed) = self.completed() {
+            line.push_str(&format!("; completed: {}", listed(&completed)));
+        }
+        line.push_str(&format!("; effects: {}", listed(&self.effects())));
+        match self.doubt() {
+            Doubt::None => {}
+            Doubt::Ended => line.push_str(&format!("; ended with an error, effect not known: {}", one_line(&self.names()))),
+            Doubt::NoAnswer => line.push_str(&format!("; in doubt: {}", one_line(&self.names()))),
+        }
+        line.push('\n');
+        line
     }
-    if in_doubt {
-        fact("in doubt", format!("{}; look before you run this again", doubt(error, tool)));
+
+    fn human(&self, output: Output) -> String {
+        let mut out = self.head(output);
+        out.push('\n');
+        let mut fact = |name: &str, text: String| {
+            let wrapped = wrap(&text, output.width(), "              ");
+            out.push_str(&format!("  {:<11} {}\n", output.err.dim(name), wrapped.trim_start()));
+        };
+        match self.completed() {
+            None => fact("tool", one_line(self.tool)),
+            Some(completed) => {
+                fact("composite", one_line(self.tool));
+                fact("step", way(self.error).unwrap_or_else(|| "none: every step ran, the output is missing".to_owned()));
+                fact("completed", listed(&completed));
+            }
+        }
+        let effects = self.effects();
+        let doubt = self.doubt();
+        match (effects.is_empty(), doubt) {
+            (true, Doubt::None) => fact("effects", "none happened".to_owned()),
+            (true, _) => fact("effects", "none for certain".to_owned()),
+            (false, _) => fact("effects", effects.join("; ")),
+        }
+        let culprit = one_line(self.culprit());
+        match doubt {
+            Doubt::None => {}
+            Doubt::Ended => fact("not known", format!("`{culprit}` ended with an error; whether its effect happened is not known")),
+            Doubt::NoAnswer => fact("in doubt", format!("`{culprit}` was started and gave no answer; its effect may have happened")),
+        }
+        if crate::command::explain::is_known(self.error.code()) {
+            fact("explain", format!("toolwright explain {}", self.error.code()));
+        }
+        out
     }
-    if crate::command::explain::is_known(error.code()) {
-        fact("explain", format!("toolwright explain {}", error.code()));
+
+    /// What went wrong, with the place in the file where there is one, and what to do.
+    fn head(&self, output: Output) -> String {
+        let missing = self.missing();
+        if let Some(place) = missing.as_ref().and_then(|missing| missing.place.as_ref()) {
+            let finding = Finding::error(self.error.code(), self.message()).maybe_help(self.help());
+            return output.findings(&[finding.at(&place.source, place.span.clone(), "not there")]);
+        }
+        let style = output.err;
+        let wrapped = wrap(&printable(&self.message()), output.width(), "    ");
+        let mut out = format!("{}\n\n  {} {}\n", style.red(self.error.code()), style.red("×"), wrapped.trim_start());
+        for line in missing.iter().flat_map(missing::Missing::marked) {
+            out.push_str(&format!("      {}\n", self.mask(&printable(&line))));
+        }
+        if let Some(help) = self.help() {
+            let wrapped = wrap(&printable(&help), output.width(), "        ");
+            out.push_str(&format!("  {} {}\n", style.cyan("help:"), wrapped.trim_start()));
+        }
+        out
     }
-    out
 }
 
-/// Which tool was started and whose effect nobody knows.
-fn doubt(error: &CallError, tool: &str) -> String {
-    let mut at = error;
-    while let Some(step) = at.step() {
-        at = &step.source;
-        if at.step().is_none() {
-            return format!("`{}` was started and did not succeed: its effect may have happened", step.tool);
-        }
-    }
-    format!("`{tool}` was started and did not succeed: its effect may have happened")
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    if names.is_empty() { "none".to_owned() } else { one_line(&names.join(", ")) }
 }
 
 /// The steps that lead to the failure, outermost first.
-fn way(error: &CallError) -> String {
-    let mut way = Vec::new();
-    let mut at = Some(error);
-    while let Some(step) = at.and_then(CallError::step) {
-        way.push(one_line(&format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool)));
-        at = Some(&step.source);
-    }
-    way.join(" → ")
+fn steps(error: &CallError) -> impl Iterator<Item = &StepError> {
+    std::iter::successors(error.step(), |step| step.source.step())
+}
+
+/// The same in words.
+fn way(error: &CallError) -> Option<String> {
+    let way: Vec<String> =
+        steps(error).map(|step| one_line(&format!("`{}` ({}), tool `{}`", step.step, ordinal(step.index), step.tool))).collect();
+    (!way.is_empty()).then(|| way.join(" → "))
 }
 
 fn ordinal(index: usize) -> String {

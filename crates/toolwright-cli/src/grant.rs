@@ -72,12 +72,11 @@ impl Grants {
         let Some(file) = &self.file else {
             return allow;
         };
-        // The command stands on a line of its own, so that it can be copied whole.
         let trust = format!("`toolwright trust {}`", shell_word(file));
         if self.waits(tool) {
-            return format!("`{file}` lists it; accept that list with\n{trust}\nor {allow}");
+            return format!("`{file}` lists it; accept that list with {trust} or {allow}");
         }
-        format!("{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with\n{trust}")
+        format!("{allow}, or list it under `policy.sideEffectingTools` in `{file}` and accept that with {trust}")
     }
 
     /// A note that the project's list does not count yet.
@@ -92,7 +91,7 @@ impl Grants {
         let file = shell_word(project.source.name());
         let finding = Finding::warning(code::NOT_TRUSTED, what)
             .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
-            .help(format!("look at it and accept it with\n`toolwright trust {file}`"));
+            .help(format!("look at it and accept it with `toolwright trust {file}`"));
         Some(finding)
     }
 }

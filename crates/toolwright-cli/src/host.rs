@@ -16,8 +16,9 @@ use toolwright::{Catalog, Policy, Registry, ToolDef};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
+use crate::config::composite::CompositeEntry;
 use crate::config::reader::Place;
-use crate::diagnostic::{Finding, Owner, Severity};
+use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
 use crate::secret::Secrets;
 use crate::view::{SourceView, State, ToolView, Why};
@@ -48,6 +49,8 @@ pub(crate) struct Host {
     /// Owners that were looked at, when not everything was.
     needed: Option<needs::Needs>,
     upstreams: Vec<Upstream>,
+    /// What the files say about composites, for places.
+    composites: Vec<CompositeEntry>,
 }
 
 /// What is known while a host is being built.
@@ -113,7 +116,15 @@ impl Host {
         build.overrides_of_nothing();
         build.policy_of_nothing();
         build.composites(needed.as_ref());
-        build.close(needed, upstreams)
+        let mut host = build.close(needed, upstreams);
+        host.composites = config.composites;
+        host
+    }
+
+    /// The place of a part of a text in a composite: `pointer` is a JSON pointer into its specification.
+    pub(crate) fn place_in(&self, composite: &str, pointer: &str, part: &Span) -> Option<Place> {
+        let entry = self.composites.iter().find(|entry| entry.id == composite)?;
+        Some(entry.place_of(pointer, Some(part), false))
     }
 
     /// Ends every server that was started.
@@ -156,7 +167,7 @@ impl Build<'_> {
         crate::diagnostic::sort(&mut findings);
         let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
         let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();
-        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams }
+        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams, composites: Vec::new() }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.

@@ -4,6 +4,7 @@ use serde_json::json;
 use toolwright::{Effect, Value};
 
 use crate::secret::Secrets;
+use crate::style::flat;
 
 /// A tool, or what would be one.
 #[derive(Clone, Debug)]
@@ -141,12 +142,25 @@ pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
     }
 }
 
+/// The same for what may be a composite: nobody declares the effect of one; while a step's is not known, its own is not.
+fn effect_words_of(effect: Option<&Effect>, composite: bool) -> String {
+    match effect {
+        None if composite => "not known yet".to_owned(),
+        effect => effect_words(effect),
+    }
+}
+
 /// Whether a step of this effect stands out: it has effects, or does not say that it has none.
 pub(crate) fn stands_out(effect: Option<&Effect>) -> bool {
     effect.is_none_or(Effect::has_side_effects)
 }
 
 impl ToolView {
+    /// Its effect in a word or two.
+    pub(crate) fn effect_words(&self) -> String {
+        effect_words_of(self.effect.as_ref(), self.inside.is_some())
+    }
+
     /// For scripts.
     pub(crate) fn to_json(&self, whole: bool) -> serde_json::Value {
         let mut members: Vec<(&str, serde_json::Value)> = vec![
@@ -216,11 +230,19 @@ impl Why {
 
     /// For scripts.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        json!({"code": self.code, "message": self.message, "help": self.help})
+        json!({"code": self.code, "message": flat(&self.message), "help": self.help.as_deref().map(flat)})
     }
 }
 
 impl StepView {
+    /// The effect of its tool in a word or two.
+    pub(crate) fn effect_words(&self) -> String {
+        match &self.effect {
+            None => "not there".to_owned(),
+            Some(effect) => effect_words_of(effect.as_ref(), self.nested),
+        }
+    }
+
     fn to_json(&self) -> serde_json::Value {
         let effect = self.effect.as_ref().and_then(Option::as_ref);
         json!({

@@ -193,6 +193,32 @@ fn the_architecture_names_only_files_that_are_there() {
     }
 }
 
+/// Each row names tests that are where it says, and each case of a crate has its row.
+#[test]
+fn field_cases_are_tests() {
+    let page = read("docs/field-cases.md");
+    let rows: Vec<Vec<&str>> =
+        page.lines().filter(|line| line.starts_with("| C")).map(|line| line.split('|').map(str::trim).collect()).collect();
+    let rows: Vec<Vec<&str>> = rows.into_iter().filter(|row| row.len() == 7).collect();
+    for row in &rows {
+        let place = row[5].trim_matches('`');
+        let (folder, _) = place.rsplit_once('/').unwrap();
+        for test in row[4].split(", ") {
+            let (module, name) = test.trim_matches('`').split_once("::").unwrap();
+            let source = read(&format!("{folder}/{module}.rs"));
+            assert!(source.contains(&format!("fn {name}()")), "{}: there is no {test} in {folder}", row[1]);
+        }
+    }
+    for (krate, cases) in [("toolwright-mcp", "tests/cases"), ("toolwright-sources", "tests/cases")] {
+        for entry in std::fs::read_dir(root().join("crates").join(krate).join(cases)).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let id = format!("C{}", file.split('-').next().unwrap());
+            let of_this = |row: &Vec<&str>| row[1] == id && row[5].contains(&format!("crates/{krate}/"));
+            assert!(rows.iter().any(of_this), "{file} of {krate} has no row");
+        }
+    }
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -74,7 +74,8 @@ pub(crate) async fn perform(
         && gate.has_checks()
     {
         passage.now = None;
-        admitted(gate, &call, tool, &passage.arguments).await?;
+        // Boxed, so that a run without checks does not carry room for them.
+        Box::pin(admitted(gate, &call, tool, &passage.arguments)).await?;
     }
     // A cancelled root composite says at which step it stopped.
     if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {

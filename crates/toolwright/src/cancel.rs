@@ -35,6 +35,7 @@ impl CancelToken {
     }
 
     /// Whether the run was cancelled.
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(CancellationToken::is_cancelled)
     }

@@ -13,7 +13,7 @@ use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
 use crate::diagnostics::{Event, Observer};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Context, Identity, Mode, PathNode, Run, Scope, StepName};
+use crate::frame::{Call, Clock, Context, Mode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
 use crate::journal::{Journal, RunRecord};
 use crate::limits::Limits;
@@ -64,9 +64,9 @@ pub struct Invocation {
     cancel: CancelToken,
     context: Context,
     mode: Mode,
-    journal: Option<Arc<dyn Journal>>,
-    observer: Option<Arc<dyn Observer>>,
-    clock: Option<Arc<dyn Clock>>,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
 impl std::fmt::Debug for Invocation {
@@ -283,8 +283,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let node = PathNode { parent: None, names: tool.root_names(), depth: 0, identity: Identity::default() };
-    let scope = Scope { run: run.clone(), node: Arc::new(node), effectless: false };
+    let scope = Scope { run: run.clone(), node: tool.root_node(), effectless: false };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
@@ -313,7 +312,10 @@ async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<Too
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    call::perform(run, call, tool, &mut passage, None).await?;
+    match call::perform(run, call, tool, &mut passage, None).await {
+        Err(error) if effect_of_leaf => return Err(error.of_leaf(&tool.0.name)),
+        outcome => outcome?,
+    }
     Ok(result_of(passage.answer, tool, effect_of_leaf, repairs))
 }
 

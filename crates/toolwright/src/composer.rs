@@ -305,15 +305,14 @@ impl Composer {
     }
 
     fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody, SpecError> {
-        let (spec, mut issues) = CompositeSpec::read(spec, Some(self.dialect))?;
-        let compiled = compile(&name.into(), &spec).map_err(|found| {
-            issues.extend(found);
-            issues.retain(|issue| issue.severity == Severity::Error);
-            SpecError { issues }
-        })?;
+        let (spec, mut warnings) = CompositeSpec::read(spec, Some(self.dialect))?;
+        let mut compiled = compile(&name.into(), &spec)
+            .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
+        warnings.append(&mut compiled.warnings);
+        compiled.warnings = warnings;
         let mut derived = Derived::default();
         spec.steps.iter().for_each(|step| derived.add(step, self.resolve(&step.tool).as_ref()));
-        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled.program))
+        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled))
     }
 
     /// Runs a specification. Every step is judged again before it runs.

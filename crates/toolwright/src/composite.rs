@@ -21,6 +21,7 @@ pub(crate) mod lint;
 pub(crate) mod run;
 pub(crate) mod spec;
 
+use compile::Compiled;
 pub use dry::StepOutputs;
 pub use effect::EffectRecord;
 pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
@@ -30,6 +31,7 @@ pub struct CompositeBody {
     pub(crate) spec: CompositeSpec,
     pub(crate) gate: GateOf,
     pub(crate) derived: Derived,
+    warnings: Vec<SpecIssue>,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
     idle: Mutex<Vec<Program>>,
@@ -91,9 +93,9 @@ pub struct StepEffect {
 pub(crate) struct Program {
     pub(crate) names: Arc<Names>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) output: Option<Plan>,
-    /// `$…` texts used as literals: a warning a run.
-    pub(crate) literals: Vec<String>,
+    pub(crate) output: Option<Box<Plan>>,
+    /// `$…` texts used as literals, with the position of their step: a warning a run.
+    pub(crate) literals: Vec<(Option<u32>, String)>,
 }
 
 #[derive(Debug)]
@@ -108,7 +110,7 @@ impl Program {
         Self {
             names: Arc::new(self.names.deep_clone()),
             steps: self.steps.iter().map(|step| Step { arguments: step.arguments.deep_clone(), forget: step.forget.clone() }).collect(),
-            output: self.output.as_ref().map(Plan::deep_clone),
+            output: self.output.as_ref().map(|plan| Box::new(plan.deep_clone())),
             literals: self.literals.clone(),
         }
     }
@@ -121,13 +123,18 @@ impl std::fmt::Debug for CompositeBody {
 }
 
 impl CompositeBody {
-    pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, master: Program) -> Self {
-        Self { spec, gate, derived, master, idle: Mutex::default() }
+    pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, compiled: Compiled) -> Self {
+        Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
     }
 
     /// What was written.
     pub fn spec(&self) -> &CompositeSpec {
         &self.spec
+    }
+
+    /// What looks wrong in it and stops nothing: `$…` texts used as literals, references inside longer texts.
+    pub fn warnings(&self) -> &[SpecIssue] {
+        &self.warnings
     }
 
     /// Effects it can have, flat over nested composites.

@@ -1,5 +1,6 @@
 //! What can end a call, typed; and how it reads for a program, a model and a person.
 
+use crate::composite::effect::StepRecord;
 use crate::composite::{EffectRecord, SpecError};
 use crate::gate::GateRefusal;
 use crate::journal::JournalError;
@@ -25,7 +26,21 @@ pub enum EffectState {
 
 /// A call that did not succeed. Small to pass around; everything is behind one pointer.
 #[derive(Debug)]
-pub struct CallError(pub(crate) Box<Fault>);
+pub struct CallError(Box<Failed>);
+
+#[derive(Debug)]
+struct Failed {
+    fault: Fault,
+    /// A root call of a tool with side effects has no step around it that could say what happened.
+    leaf: Option<Leaf>,
+}
+
+/// What is known of the effect of a failed root call that is no composite.
+#[derive(Debug)]
+struct Leaf {
+    tool: Text,
+    effects: Vec<EffectRecord>,
+}
 
 /// What ended the call.
 #[derive(Debug)]
@@ -163,14 +178,22 @@ pub struct Unresolved {
 
 impl From<Fault> for CallError {
     fn from(fault: Fault) -> Self {
-        Self(Box::new(fault))
+        Self(Box::new(Failed { fault, leaf: None }))
     }
 }
 
 impl CallError {
     /// What ended the call.
     pub fn fault(&self) -> &Fault {
-        &self.0
+        &self.0.fault
+    }
+
+    /// Says which tool it was, for a root call of a tool with side effects.
+    pub(crate) fn of_leaf(mut self, tool: &Text) -> Self {
+        let ran = || EffectRecord::Ran(StepRecord { step: tool.clone(), index: 0, tool: tool.clone(), via: Vec::new() });
+        let effects = if self.effect_state() == EffectState::Happened { vec![ran()] } else { Vec::new() };
+        self.0.leaf = Some(Leaf { tool: tool.clone(), effects });
+        self
     }
 
     /// What ended the call, without the composites around it.
@@ -253,7 +276,7 @@ impl CallError {
         match self.fault() {
             Fault::Step(step) => &step.effects,
             Fault::Output(output) => &output.effects,
-            _ => &[],
+            _ => self.0.leaf.as_ref().map_or(&[], |leaf| &leaf.effects),
         }
     }
 

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Read in this order: [`tool`](mod@tool) (what a tool is), [`registry`] and [`catalog`] (how tools are collected and
-//! sealed), [`reference`] (the small language), [`composite`] (a tool made of calls), [`gate`] (what may be a step),
+//! sealed), [`reference`](mod@reference) (the small language), [`composite`] (a tool made of calls), [`gate`] (what may be a step),
 //! `call` (the one path), [`journal`].
 //!
 //! The crate does no I/O: no files, environment, clock, network or processes. They come in as ports.

@@ -26,5 +26,7 @@ fn distance(folded: &str, candidate: &str) -> Option<usize> {
     let distance = strsim::damerau_levenshtein(folded, &candidate);
     let longest = folded.chars().count().max(candidate.chars().count());
     let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
-    (distance <= (longest / 3).max(1) || begins(&candidate, folded) || begins(folded, &candidate)).then_some(distance)
+    // One letter in place of the only other is no misspelling of it.
+    let misspelt = distance <= (longest / 3).max(1) && distance < longest;
+    (misspelt || begins(&candidate, folded) || begins(folded, &candidate)).then_some(distance)
 }

@@ -247,8 +247,8 @@ impl Registry {
         let Some(compiled) = compiled.filter(|_| !issues.iter().any(|issue| issue.severity == Severity::Error)) else {
             return Err(refuse(issues));
         };
-        issues.extend(compiled.warnings);
-        let output = self.output_schema(&composite, compiled.program.output.as_ref(), &links);
+        issues.extend(compiled.warnings.iter().cloned());
+        let output = self.output_schema(&composite, compiled.program.output.as_deref(), &links);
         let effect = derived_effect(&derived.effects);
         let mut builder = tool(composite.id.clone(), composite.description.clone()).effect(effect);
         builder = builder.origin(composite.origin.clone().unwrap_or_else(|| Origin {
@@ -266,8 +266,8 @@ impl Registry {
             builder = builder.output_schema(output);
         }
         builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
-        let body =
-            CompositeBody::new(composite.spec, GateOf::Catalog { links: links.into(), home: self.home.clone() }, derived, compiled.program);
+        let gate = GateOf::Catalog { links: links.into(), home: self.home.clone() };
+        let body = CompositeBody::new(composite.spec, gate, derived, compiled);
         Ok((builder.close(Body::Composite(Arc::new(body))), issues))
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::composite::CompositeBody;
-use crate::frame::{Call, Names};
+use crate::frame::{Call, Identity, Names, PathNode};
 use crate::schema::{CompiledSchema, SchemaError};
 use crate::value::{Text, Value};
 
@@ -79,8 +79,8 @@ pub(crate) struct Def {
     pub(crate) annotations: Option<Value>,
     pub(crate) hidden: bool,
     pub(crate) body: Body,
-    /// Names for the path of a run that begins with this tool; made when the first one does.
-    pub(crate) root: OnceLock<Arc<Names>>,
+    /// Where the path of a run begins that begins with this tool; made when the first one does.
+    pub(crate) root: OnceLock<Arc<PathNode>>,
 }
 
 impl std::fmt::Debug for ToolDef {
@@ -126,11 +126,13 @@ impl ToolDef {
     }
 
     /// Whether the tool declares that it has side effects: `None` when it declares nothing.
+    #[inline]
     pub fn has_side_effects(&self) -> Option<bool> {
         self.0.effect.as_ref().map(|effect| effect.impact > Impact::None)
     }
 
     /// Whether the tool is a list of steps over other tools.
+    #[inline]
     pub fn is_composite(&self) -> bool {
         matches!(self.0.body, Body::Composite(_))
     }
@@ -208,8 +210,9 @@ impl ToolDef {
         crate::schema::pin::pinned(self, pinned)
     }
 
-    pub(crate) fn root_names(&self) -> Arc<Names> {
-        self.0.root.get_or_init(|| Arc::new(Names::of_root(&self.0.name))).clone()
+    pub(crate) fn root_node(&self) -> Arc<PathNode> {
+        let node = || PathNode { parent: None, names: Arc::new(Names::of_root(&self.0.name)), depth: 0, identity: Identity::default() };
+        self.0.root.get_or_init(|| Arc::new(node())).clone()
     }
 
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Def)) -> Self {

@@ -184,6 +184,7 @@ impl Value {
     ///
     /// Exact when no string or key holds a quote, a backslash or a control character, and never more than the print.
     /// A value that holds the same part many times counts it every time, as the print would.
+    #[inline]
     pub fn weight(&self) -> u64 {
         match self {
             Value::Null | Value::Bool(true) => 4,
@@ -195,10 +196,12 @@ impl Value {
     }
 
     /// How many containers stand inside each other: 0 for scalars, 1 for `[]`, 2 for `[[]]`; costs nothing to ask.
+    #[inline]
     pub fn depth(&self) -> u32 {
         self.size().depth
     }
 
+    #[inline]
     fn size(&self) -> Size {
         match self {
             Value::Array(items) => items.size(),

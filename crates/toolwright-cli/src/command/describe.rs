@@ -1,14 +1,15 @@
 //! `describe TOOL`: what it takes, what it gives, what it does to the world.
 
-use std::fmt::Write as _;
+mod schema;
 
-use toolwright::Value;
+use std::fmt::Write as _;
 
 use super::graph::open;
 use super::list::kind_words;
 use crate::app::App;
 use crate::args::Format;
 use crate::exit::Exit;
+use crate::grant::shell_word;
 use crate::output::Output;
 use crate::style::{one_line, printable, wrap};
 use crate::view::{ToolView, effect_words, stands_out};
@@ -46,7 +47,7 @@ fn human(output: Output, tool: &ToolView) -> String {
         let _ = writeln!(out, "{}", wrap(description.trim_end(), output.width(), ""));
     }
     out.push('\n');
-    let effect = effect_words(tool.effect.as_ref());
+    let effect = tool.effect_words();
     let effect = match stands_out(tool.effect.as_ref()) {
         true => style.yellow(&effect),
         false => style.green(&effect),
@@ -73,8 +74,12 @@ fn human(output: Output, tool: &ToolView) -> String {
     }
     steps(&mut out, output, tool);
     out.push('\n');
-    schema(&mut out, output, "input", tool.input.as_ref());
-    schema(&mut out, output, "output", tool.output.as_ref());
+    for (name, part) in [("input", &tool.input), ("output", &tool.output)] {
+        if !schema::show(&mut out, output, name, part.as_ref()) {
+            let text = format!("the members below are in `toolwright schema {} --{name}`", shell_word(&tool.id));
+            let _ = writeln!(out, "{}", style.dim(&wrap(&text, output.width(), "  ")));
+        }
+    }
     for (input, result) in &tool.examples {
         let _ = writeln!(out, "{}", style.bold("example"));
         indented(&mut out, &input.to_json_pretty());
@@ -101,10 +106,7 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
     let style = output.out;
     for (index, step) in inside.steps.iter().enumerate() {
         let name = if index == 0 { "steps" } else { "" };
-        let effect = match &step.effect {
-            None => "not there".to_owned(),
-            Some(effect) => effect_words(effect.as_ref()),
-        };
+        let effect = step.effect_words();
         let loud = step.effect.as_ref().is_none_or(|effect| stands_out(effect.as_ref()));
         let effect = if loud { style.yellow(&effect) } else { effect };
         let nested = if step.nested { ", a composite" } else { "" };
@@ -119,82 +121,6 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
         .collect();
     if !effects.is_empty() {
         fact(out, output, "effects", &effects.join("; "));
-    }
-}
-
-/// A schema as people read one: a line a member, with type, default and meaning.
-fn schema(out: &mut String, output: Output, name: &str, schema: Option<&Value>) {
-    let style = output.out;
-    let Some(schema) = schema else {
-        let _ = writeln!(out, "{}  {}", style.bold(name), style.dim("anything"));
-        return;
-    };
-    let _ = writeln!(out, "{}  {}", style.bold(name), style.dim(&type_words(schema)));
-    if let Some(text) = schema.get("description").and_then(Value::as_str) {
-        let _ = writeln!(out, "{}", wrap(&one_line(text), output.width(), "  "));
-    }
-    members(out, output, schema, "  ", 0);
-}
-
-/// Nested members are shown this deep; below it `schema TOOL` has the rest.
-const SCHEMA_DEPTH_SHOWN: usize = 3;
-
-fn members(out: &mut String, output: Output, schema: &Value, indent: &str, depth: usize) {
-    let items = schema.get("items").filter(|items| items.get("properties").is_some());
-    let schema = items.unwrap_or(schema);
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return;
-    };
-    let required = schema.get("required").and_then(Value::as_array).unwrap_or_default();
-    for (name, member) in properties.iter() {
-        let needed = required.iter().any(|one| one.as_str() == Some(name.as_str()));
-        let mut facts = vec![type_words(member)];
-        if needed {
-            facts.push("required".to_owned());
-        }
-        if let Some(default) = member.get("default") {
-            facts.push(format!("default {}", default.to_json_string()));
-        }
-        let head = format!("{indent}{} ({})", output.out.cyan(&one_line(name)), facts.join(", "));
-        let text = member.get("description").and_then(Value::as_str).map(one_line);
-        match text {
-            Some(text) => {
-                let _ = writeln!(out, "{head}");
-                let deeper = format!("{indent}    ");
-                let _ = writeln!(out, "{}", wrap(&text, output.width(), &deeper));
-            }
-            None => {
-                let _ = writeln!(out, "{head}");
-            }
-        }
-        if depth + 1 < SCHEMA_DEPTH_SHOWN {
-            members(out, output, member, &format!("{indent}  "), depth + 1);
-        }
-    }
-}
-
-/// The type of a value, in a few words.
-fn type_words(schema: &Value) -> String {
-    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
-        let choices: Vec<String> = choices.iter().map(Value::to_json_string).collect();
-        return format!("one of {}", choices.join(", "));
-    }
-    if let Some(one) = schema.get("const") {
-        return format!("always {}", one.to_json_string());
-    }
-    let kind = match schema.get("type") {
-        Some(Value::String(kind)) => kind.to_string(),
-        Some(kinds) => {
-            let kinds = kinds.as_array().unwrap_or_default().iter().filter_map(Value::as_str);
-            kinds.collect::<Vec<_>>().join(" or ")
-        }
-        None if schema.as_bool() == Some(false) => "nothing".to_owned(),
-        None if schema.get("properties").is_some() => "object".to_owned(),
-        None => "anything".to_owned(),
-    };
-    match schema.get("items").filter(|_| kind == "array") {
-        Some(items) => format!("array of {}", type_words(items)),
-        None => kind,
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) async fn dry_run(app: &App, args: &DryArgs, rehearse: bool) -> Exit {
             app.output.result(&told(app, &result));
             Exit::Ok
         }
-        Ok(Outcome { result: Err(error), host }) => failure::tell(app.output, &error, &args.run.tool, &host.secrets),
+        Ok(Outcome { result: Err(error), host }) => failure::tell(app.output, &error, &args.run.tool, &host),
     }
 }
 

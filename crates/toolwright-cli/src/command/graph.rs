@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::style::{Style, one_line};
-use crate::view::{Inside, StepView, ToolView, effect_words, stands_out};
+use crate::view::{Inside, StepView, ToolView, stands_out};
 use crate::wiring::{From, reads};
 
 /// Prints the picture of a composite.
@@ -61,10 +61,7 @@ fn draw(tool: &ToolView, inside: &Inside, drawing: Drawing, style: Style) -> Str
 }
 
 fn words(step: &StepView) -> String {
-    match &step.effect {
-        None => "not there".to_owned(),
-        Some(effect) => effect_words(effect.as_ref()),
-    }
+    step.effect_words()
 }
 
 fn loud(step: &StepView) -> bool {

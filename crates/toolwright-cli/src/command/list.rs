@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::output::Output;
-use crate::style::{cut, one_line, pad, printable, wrap};
+use crate::style::{columns, cut, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
 /// Lists the tools; `all` also shows hidden ones.
@@ -61,21 +61,15 @@ fn json(host: &Host, shown: &[&ToolView]) -> String {
 
 /// Columns with tabs between them: id, state, effect, source, description.
 fn plain(tool: &ToolView) -> String {
-    let columns = [
-        tool.id.clone(),
-        tool.state.word().to_owned(),
-        effect_words(tool.effect.as_ref()),
-        tool.source.clone(),
-        one_line(&tool.description),
-    ];
+    let columns = [tool.id.clone(), tool.state.word().to_owned(), tool.effect_words(), tool.source.clone(), one_line(&tool.description)];
     format!("{}\n", columns.join("\t"))
 }
 
 fn human(output: Output, host: &Host, shown: &[&ToolView]) -> String {
     let style = output.out;
     let mut out = String::new();
-    let id_width = shown.iter().map(|tool| tool.id.chars().count()).max().unwrap_or(0);
-    let id_width = id_width.clamp(8, 32);
+    let widths = shown.iter().map(|tool| columns(&tool.id));
+    let id_width = widths.filter(|width| *width <= ID_WIDTH_MAX).max().unwrap_or(0).max(8);
     for source in &host.sources {
         let tools: Vec<&&ToolView> = shown.iter().filter(|tool| tool.inside.is_none() && tool.source == source.name).collect();
         if tools.is_empty() && source.why.is_none() && source.skipped.is_empty() {
@@ -118,22 +112,34 @@ fn heading(out: &mut String, output: Output, name: &str, kind: &str) {
 
 fn row(out: &mut String, output: Output, tool: &ToolView, id_width: usize) {
     let style = output.out;
-    let effect = effect_words(tool.effect.as_ref());
+    let effect = tool.effect_words();
     let (word, painted) = match &tool.state {
         State::Ready if stands_out(tool.effect.as_ref()) => (effect.clone(), style.yellow(&effect)),
         State::Ready => (effect.clone(), style.green(&effect)),
         other => (other.word().to_owned(), style.red(other.word())),
     };
-    let fill = " ".repeat(EFFECT_WIDTH.saturating_sub(word.chars().count()));
+    let fill = " ".repeat(EFFECT_WIDTH.saturating_sub(columns(&word)));
     let room = output.width().saturating_sub(id_width + EFFECT_WIDTH + 6);
-    let description = cut(&one_line(&tool.description), room);
     let hidden = if tool.hidden { "(hidden) " } else { "" };
-    let line = format!("  {}  {painted}{fill}  {hidden}{description}", style.bold(&pad(&tool.id, id_width)));
+    let description = cut(&format!("{hidden}{}", first_paragraph(&tool.description)), room);
+    let id = style.bold(&pad(&tool.id, id_width));
+    // An id that is wider than its column has a line of its own.
+    let gap = if columns(&tool.id) > id_width { format!("\n  {}", " ".repeat(id_width)) } else { String::new() };
+    let line = format!("  {id}{gap}  {painted}{fill}  {description}");
     let _ = writeln!(out, "{}", line.trim_end());
     if let Some(why) = tool.state.why() {
         reason(out, output, why);
     }
 }
+
+/// What a description says first; `describe` has the rest.
+fn first_paragraph(description: &str) -> String {
+    let lines = description.trim_start().lines().take_while(|line| !line.trim().is_empty());
+    one_line(&lines.collect::<Vec<_>>().join(" "))
+}
+
+/// Columns that ids get at most.
+const ID_WIDTH_MAX: usize = 32;
 
 /// Columns of the effect.
 const EFFECT_WIDTH: usize = 11;

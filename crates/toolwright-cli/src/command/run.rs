@@ -29,7 +29,7 @@ pub(crate) async fn run(app: &App, args: &RunArgs) -> Exit {
                 notes(app.output, &host, &result);
                 Exit::Ok
             }
-            Err(error) => failure::tell(app.output, &error, &args.tool, &host.secrets),
+            Err(error) => failure::tell(app.output, &error, &args.tool, &host),
         },
     }
 }

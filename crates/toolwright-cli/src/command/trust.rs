@@ -68,7 +68,7 @@ pub(crate) async fn trust(app: &App, path: PathBuf, yes: bool, revoke: bool) -> 
             None => {
                 let file = shell_word(&request.name);
                 let finding = Finding::error(code::NOT_TRUSTED, "nobody is here to be asked")
-                    .help(format!("look at the list above, then run\n`toolwright trust {file} --yes`"));
+                    .help(format!("look at the list above, then run `toolwright trust {file} --yes`"));
                 return app.fail(vec![finding], Exit::NeedsApproval);
             }
         }
@@ -178,7 +178,7 @@ async fn effects(app: &App, config: &Config) -> Vec<(String, String)> {
         .collect();
     let host = Host::open(again, &grants, &Want::FilesOnly).await;
     let described = host.tools.iter().map(|tool| {
-        let words = effect_words(tool.effect.as_ref());
+        let words = tool.effect_words();
         match tool.description.as_str() {
             "" => (tool.id.clone(), words),
             text => (tool.id.clone(), format!("{words}: {}", one_line(text))),

@@ -8,7 +8,7 @@ use miette::{
 };
 
 use super::{Finding, Label, SourceText};
-use crate::style::printable;
+use crate::style::{printable, wrap};
 
 /// Lines shown above and below the line that is meant.
 const CONTEXT_LINES: usize = 1;
@@ -19,6 +19,7 @@ pub(super) fn render(findings: &[Finding], colour: bool, width: usize) -> String
     let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(width)
+        .with_wrap_lines(false)
         .with_context_lines(CONTEXT_LINES)
         .with_links(false)
         .with_break_words(false);
@@ -27,7 +28,7 @@ pub(super) fn render(findings: &[Finding], colour: bool, width: usize) -> String
         if index > 0 {
             out.push('\n');
         }
-        let picture = Picture(finding);
+        let picture = Picture { finding, width };
         if handler.render_report(&mut out, &picture).is_err() {
             out.push_str(&super::plain::render(std::slice::from_ref(finding)));
         }
@@ -46,18 +47,27 @@ fn trim_line_ends(text: &str) -> String {
 }
 
 #[derive(Debug)]
-struct Picture<'a>(&'a Finding);
+struct Picture<'a> {
+    finding: &'a Finding,
+    width: usize,
+}
+
+/// Columns before a message, and the two that stay free behind everything.
+const BEFORE_MESSAGE: usize = 6;
+
+/// The same for help.
+const BEFORE_HELP: usize = 10;
 
 impl Picture<'_> {
     /// Labels of the main file; a place in another file is told in words instead.
     fn shown(&self) -> impl Iterator<Item = &Label> {
-        let main = self.0.labels.first().map(|label| label.source.name());
-        self.0.labels.iter().filter(move |label| Some(label.source.name()) == main)
+        let main = self.finding.labels.first().map(|label| label.source.name());
+        self.finding.labels.iter().filter(move |label| Some(label.source.name()) == main)
     }
 
     fn elsewhere(&self) -> Vec<String> {
-        let main = self.0.labels.first().map(|label| label.source.name());
-        self.0
+        let main = self.finding.labels.first().map(|label| label.source.name());
+        self.finding
             .labels
             .iter()
             .filter(|label| Some(label.source.name()) != main)
@@ -71,7 +81,7 @@ impl Picture<'_> {
 
 impl fmt::Display for Picture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.0.message))
+        f.write_str(&wrap(&printable(&self.finding.message), self.width.saturating_sub(BEFORE_MESSAGE), ""))
     }
 }
 
@@ -79,23 +89,24 @@ impl std::error::Error for Picture<'_> {}
 
 impl Diagnostic for Picture<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(&self.0.code))
+        Some(Box::new(&self.finding.code))
     }
 
     fn severity(&self) -> Option<Severity> {
-        Some(match self.0.severity {
+        Some(match self.finding.severity {
             super::Severity::Error => Severity::Error,
             super::Severity::Warning => Severity::Warning,
         })
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let lines: Vec<String> = self.elsewhere().into_iter().chain(self.0.help.clone()).collect();
-        (!lines.is_empty()).then(|| Box::new(printable(&lines.join("\n"))) as Box<dyn fmt::Display>)
+        let lines: Vec<String> = self.elsewhere().into_iter().chain(self.finding.help.clone()).collect();
+        let wrapped = || wrap(&printable(&lines.join("\n")), self.width.saturating_sub(BEFORE_HELP), "");
+        (!lines.is_empty()).then(|| Box::new(wrapped()) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0.labels.first().map(|label| label.source.as_ref() as &dyn SourceCode)
+        self.finding.labels.first().map(|label| label.source.as_ref() as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Label, Severity, count};
+use crate::style::flat;
 
 /// `{ok, errors, warnings, findings: [...]}`.
 pub(super) fn document(findings: &[Finding]) -> Value {
@@ -28,8 +29,8 @@ fn finding(finding: &Finding) -> Value {
     let mut value = json!({
         "severity": severity,
         "code": finding.code,
-        "message": finding.message,
-        "help": finding.help,
+        "message": flat(&finding.message),
+        "help": finding.help.as_deref().map(flat),
     });
     let mut places = finding.labels.iter();
     if let (Some(object), Some(main)) = (value.as_object_mut(), places.next()) {

@@ -55,6 +55,7 @@ impl Build<'_> {
                     let reason = findings.first().map(why);
                     self.findings.extend(findings);
                     self.unusable(&entry.id, &entry.description, source, "command", reason);
+                    self.as_written(entry);
                 }
             }
         }
@@ -250,6 +251,17 @@ impl Build<'_> {
         });
         view.state = broken(reason);
         self.views.push(view);
+    }
+
+    /// What the file says of the tool that was just kept holds, whether the tool can be called or not.
+    fn as_written(&mut self, entry: &CommandEntry) {
+        if let Some(view) = self.views.last_mut() {
+            view.title = entry.title.clone();
+            view.effect = entry.effect.clone();
+            view.effect_from = entry.effect.as_ref().map_or("", |_| "declared").to_owned();
+            view.input = entry.input.clone();
+            view.output = entry.output.clone();
+        }
     }
 
     /// Says that something has this id.

@@ -92,7 +92,7 @@ fn as_far_as_known(steps: &[StepView], views: &[ToolView]) -> (Option<Effect>, S
     }
     let known: Option<Vec<&Effect>> = effects.iter().map(|(_, _, effect)| effect.as_ref()).collect();
     let worst = known.map(|known| {
-        let worst = known.into_iter().max_by_key(|effect| effect.impact);
+        let worst = known.into_iter().rev().max_by_key(|effect| effect.impact);
         worst.map_or_else(Effect::read, |worst| Effect::new(worst.class.clone(), toolwright::Impact::Once))
     });
     (worst, effects)

@@ -35,7 +35,7 @@ fn a_failed_run_is_told_in_three_forms() {
     let line = "run copy_note from=a.txt to=no/such/folder --allow write_note";
     for (form, name) in [("human", "failed.txt"), ("plain", "failed-plain.txt"), ("json", "failed.json")] {
         let failed = world.run(&format!("{line} --format {form}"));
-        assert_eq!((failed.code, failed.out.as_str()), (13, ""), "{}", failed.err);
+        assert_eq!((failed.code, failed.out.as_str()), (10, ""), "{}", failed.err);
         golden(name, &world.neutral(&failed.err));
     }
 }
@@ -50,6 +50,130 @@ fn a_refused_run_is_told_in_three_forms() {
         golden(name, &world.neutral(&refused.err));
     }
     assert!(!world.has("b.txt"));
+}
+
+/// Every text in a document, with the name of its member.
+fn texts(value: &serde_json::Value, name: &str, all: &mut Vec<(String, String)>) {
+    match value {
+        serde_json::Value::String(text) => all.push((name.to_owned(), text.clone())),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| texts(item, name, all)),
+        serde_json::Value::Object(members) => members.iter().for_each(|(name, member)| texts(member, name, all)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_message_and_no_help_for_scripts_has_a_line_break() {
+    let world = World::with("one_line", "notes.yaml");
+    world.write("broken.yaml", "composites:\n  broken: {description: \"two\\nlines\", steps: [{name: a, tool: \"b\\nc\"}]}\n");
+    let lines = ["run copy_note from=a.txt to=b.txt", "run outer", "check", "list", "run nothing", "run broken --file broken.yaml"];
+    for line in lines {
+        let done = world.run(&format!("{line} --format json"));
+        let text = if done.out.is_empty() { &done.err } else { &done.out };
+        let mut all = Vec::new();
+        texts(&serde_json::from_str(text).unwrap(), "", &mut all);
+        for (name, text) in all {
+            let is_told = ["error", "help", "message"].contains(&name.as_str());
+            assert!(!is_told || !text.contains('\n'), "{line}: {name}: {text}");
+        }
+        let plain = world.run(&format!("{line} --format plain"));
+        let told = plain.err.lines().filter(|line| line.contains("`toolwright trust"));
+        assert!(told.into_iter().all(|line| line.contains(": ")), "{line}: {}", plain.err);
+    }
+}
+
+const ENDINGS: &str = r#"
+sources:
+  s:
+    tools:
+      look: {argv: [echo, '{{"title": "t", "tags": ["a"]}}'], stdout: json, effect: read}
+      keep: {argv: [tee, "{file}"], stdin: "{text}", effect: write}
+      fails: {argv: [sh, -c, "echo no >&2; exit 3"], effect: write}
+      only_reads: {argv: [sh, -c, "exit 3"], effect: read}
+      dies: {argv: [sh, -c, "kill -9 $$"], effect: write}
+      slow: {argv: [sleep, "9"], effect: write, timeout: 100ms}
+composites:
+  half:
+    steps:
+      - {name: keep, tool: keep, inputMapping: {file: n.txt, text: hi}}
+      - {name: fails, tool: fails}
+  killed:
+    steps:
+      - {name: keep, tool: keep, inputMapping: {file: n.txt, text: hi}}
+      - {name: dies, tool: dies}
+  missing:
+    steps:
+      - {name: find, tool: look}
+      - {name: keep, tool: keep, inputMapping: {file: n.txt, text: "$steps.find.titel"}}
+  outer:
+    steps:
+      - {name: first, tool: look}
+      - {name: inner, tool: missing}
+  no_output:
+    steps:
+      - {name: keep, tool: keep, inputMapping: {file: n.txt, text: hi}}
+      - {name: find, tool: look}
+    output: {all: {name: $prev.nothing}}
+"#;
+
+const ALLOWED: &str = "--allow keep --allow fails --allow dies --allow missing";
+
+#[test]
+fn an_answer_that_is_an_error_is_a_failure_and_no_answer_is_a_doubt() {
+    let world = World::new("endings");
+    world.write("toolwright.yaml", ENDINGS);
+    let ended = "ended with an error; whether its effect happened";
+    let silent = "was started and gave no answer";
+    let table = [("fails", 10, ended), ("half", 10, ended), ("dies", 13, silent), ("killed", 13, silent), ("slow", 13, silent)];
+    for (tool, code, words) in table {
+        let human = world.run(&format!("run {tool} {ALLOWED}"));
+        assert_eq!(human.code, code, "{tool}: {}", human.err);
+        let one_line = human.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains(words), "{tool}: {}", human.err);
+        assert!(!human.err.contains("none happened"), "{tool}: {}", human.err);
+        let plain = world.run(&format!("run {tool} {ALLOWED} --format plain")).err;
+        assert_eq!((plain.contains("; in doubt: "), plain.contains("; ended with an error, effect not known: ")), (code == 13, code == 10));
+        assert_eq!(plain.contains("(look whether the effect of `"), code == 13, "{plain}");
+        let json: serde_json::Value = serde_json::from_str(&world.run(&format!("run {tool} {ALLOWED} --format json")).err).unwrap();
+        assert!(json.pointer("/details/unknownEffect").is_some(), "{tool}: {json}");
+    }
+    let reads = world.run("run only_reads");
+    assert_eq!(reads.code, 10);
+    assert!(reads.err.contains("effects     none happened"), "{}", reads.err);
+}
+
+#[test]
+fn a_missing_value_is_shown_where_its_reference_stands() {
+    let world = World::new("unresolved");
+    world.write("toolwright.yaml", ENDINGS);
+    let mut pictures = String::new();
+    for form in ["human", "plain", "json"] {
+        for tool in ["missing", "outer", "no_output"] {
+            let line = format!("run {tool} --format {form}");
+            let done = world.run(&format!("{line} {ALLOWED}"));
+            assert_eq!((done.code, done.out.as_str()), (10, ""), "{line}: {}", done.err);
+            pictures.push_str(&format!("$ toolwright {line}\n{}\n", done.err));
+        }
+    }
+    golden("unresolved.txt", &pictures);
+}
+
+#[test]
+fn a_dry_run_without_an_output_says_how_to_give_it() {
+    let world = World::new("dry_help");
+    world.write("toolwright.yaml", ENDINGS);
+    for (line, option) in [("dry-run half", "`--output keep=JSON`"), ("rehearse outer --output inner/kep=1", "`--output inner/keep=JSON`")]
+    {
+        let text = ENDINGS.replace("titel", "title");
+        world.write("toolwright.yaml", &text);
+        for form in ["human", "plain", "json"] {
+            let done = world.run(&format!("{line} {ALLOWED} --format {form}"));
+            assert_eq!(done.code, 2, "{}", done.err);
+            assert!(done.err.contains(option), "{form}: {}", done.err);
+            assert!(!done.err.contains("dry_run_needs_output: dry_run"), "{}", done.err);
+        }
+    }
+    assert!(!world.has("n.txt"));
 }
 
 #[test]

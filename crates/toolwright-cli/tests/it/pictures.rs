@@ -22,6 +22,7 @@ fn every_command_has_a_picture() {
         ("describe-example.txt", "describe read_note"),
         ("describe-composite.txt", "describe copy_note --allow write_note"),
         ("describe-refused.txt", "describe copy_note"),
+        ("describe-not-known.txt", "describe careless"),
         ("describe-json.json", "describe copy_note --allow write_note --format json"),
         ("graph-text.txt", "graph copy_note"),
         ("graph-mermaid.txt", "graph copy_note --as mermaid"),
@@ -41,6 +42,18 @@ fn every_command_has_a_picture() {
         }
         golden(name, &world.neutral(&done.out));
     }
+}
+
+#[test]
+fn what_is_many_long_wide_or_deep_is_still_a_picture() {
+    let world = World::with("wide", "wide.yaml");
+    for (name, line) in [("list-wide.txt", "list"), ("describe-deep.txt", "describe search")] {
+        let done = world.run(line);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{line}");
+        golden(name, &done.out);
+    }
+    let list = world.run("list --color always");
+    assert!(list.out.contains("reconfigure, idempotent"), "{}", list.out);
 }
 
 #[test]

@@ -69,6 +69,32 @@ fn hints_count_where_the_file_trusts_them_and_the_hosts_word_wins() {
 }
 
 #[test]
+fn an_error_of_a_server_is_a_failure_and_its_death_a_doubt() {
+    let world = World::new("server_ends");
+    world.copy("server.sh", "server.sh");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  s: {command: sh, args: [server.sh]}\ntools:\n  s_leak: {effect: write}\n  s_die: {effect: write}\n  s_show: {effect: read}\n\
+         composites:\n  errs: {steps: [{name: show, tool: s_show}, {name: leak, tool: s_leak}]}\n  \
+         dies: {steps: [{name: show, tool: s_show}, {name: die, tool: s_die}]}\n",
+    );
+    for (tool, code, end) in [("errs", 10, "; ended with an error, effect not known: leak\n"), ("dies", 13, "; in doubt: die\n")] {
+        let plain = world.run(&format!("run {tool} --allow s_leak --allow s_die --format plain"));
+        assert_eq!(plain.code, code, "{}", plain.err);
+        assert!(plain.err.contains("; completed: show; effects: none"), "{}", plain.err);
+        assert!(plain.err.ends_with(end), "{}", plain.err);
+        let human = world.run(&format!("run {tool} --allow s_leak --allow s_die"));
+        for fact in ["completed   show", "effects     none for certain", "explain     toolwright explain"] {
+            assert!(human.err.contains(fact), "{fact}: {}", human.err);
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&world.run(&format!("run {tool} --allow s_leak --allow s_die --format json")).err).unwrap();
+        assert_eq!(json["details"]["completed"], serde_json::json!(["show"]));
+        assert!(json["details"]["unknownEffect"].is_string(), "{json}");
+    }
+}
+
+#[test]
 fn only_what_is_needed_is_started() {
     let world = World::new("lazy");
     world.copy("server.sh", "server.sh");

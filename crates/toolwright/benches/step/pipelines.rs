@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Map, Value as Json, json};
 use toolwright::{
-    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, MemoryJournal, Registry, ToolError, Value, tool,
+    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, Journal, MemoryJournal, Registry, Text,
+    ToolError, Value, tool,
 };
 
 pub(crate) type Failure = Box<dyn Error>;
@@ -81,10 +82,12 @@ impl Pipeline {
                 }
             }
             Work::Composite { catalog, input, journal, clock, failing } => {
+                let name = Text::from("pipeline");
+                let journal: Option<Arc<dyn Journal>> = journal.clone().map(|journal| Arc::new(journal) as Arc<dyn Journal>);
                 for _ in 0..loops {
-                    let mut invocation = Invocation::new("pipeline", black_box(input).clone());
-                    if let Some(journal) = journal {
-                        invocation = invocation.journal(Arc::new(journal.clone())).clock(clock.clone());
+                    let mut invocation = Invocation::new(name.clone(), black_box(input).clone());
+                    if let Some(journal) = &journal {
+                        invocation = invocation.journal(journal.clone()).clock(clock.clone());
                     }
                     let result = now(catalog.invoke(invocation));
                     assert!(result.is_err() == *failing, "unexpected result: {result:?}");

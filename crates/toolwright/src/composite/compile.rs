@@ -39,12 +39,17 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec
     let literals = issues
         .iter()
         .filter(|issue| issue.code == "literal_reference")
-        .map(|issue| format!("{} at {}", issue.message, issue.pointer))
+        .map(|issue| (step_of(&issue.pointer), format!("{} at {}", issue.message, issue.pointer)))
         .collect();
     let steps = forgetting(plans, output.as_ref());
     let names = spec.steps.iter().map(|step| StepName { name: step.name.clone(), tool: step.tool.clone() });
     let names = Arc::new(Names { composite: name.clone(), steps: names.collect() });
-    Ok(Compiled { program: Program { names, steps, output, literals }, warnings: issues })
+    Ok(Compiled { program: Program { names, steps, output: output.map(Box::new), literals }, warnings: issues })
+}
+
+/// `/steps/3/inputMapping/q` is in step 3, `/output/q` in none.
+fn step_of(pointer: &str) -> Option<u32> {
+    pointer.strip_prefix("/steps/")?.split('/').next()?.parse().ok()
 }
 
 fn collect(findings: Findings, prefix: &str, issues: &mut Vec<SpecIssue>) {

@@ -51,7 +51,11 @@ pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Resul
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
-        Some(program) => Running::new(&call, body, program, &gate).steps(&input).await,
+        Some(program) => {
+            let mut running = Running::new(&call, body, program, &gate);
+            running.steps(&input).await?;
+            Ok(running.answer())
+        }
         None => Ok(Answer::empty()),
     }
 }
@@ -88,7 +92,8 @@ impl<'a> Running<'a> {
         Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
 
-    async fn steps(mut self, input: &Value) -> Result<Answer, CallError> {
+    /// Runs all steps; the output is then the last one in the list.
+    async fn steps(&mut self, input: &Value) -> Result<(), CallError> {
         self.warn_about_literals();
         let program = self.program;
         for (index, (step, name)) in program.steps.iter().zip(&program.names.steps).enumerate() {
@@ -103,18 +108,17 @@ impl<'a> Running<'a> {
                 }
             }
         }
-        let output = match &program.output {
-            None => self.outputs.pop().flatten(),
-            Some(plan) => match self.mapped_output(plan, input) {
-                Ok(output) => Some(output),
+        if let Some(plan) = &program.output {
+            match self.mapped_output(plan, input) {
+                Ok(output) => self.outputs.push(Some(output)),
                 Err(source) => return Err(self.without_output(source)),
-            },
-        };
-        Ok(self.answer(output))
+            }
+        }
+        Ok(())
     }
 
-    fn answer(self, output: Option<Value>) -> Answer {
-        let mut answer = Answer { output, more: self.last };
+    fn answer(mut self) -> Answer {
+        let mut answer = Answer { output: self.outputs.pop().flatten(), more: self.last };
         if !self.effects.is_empty() || !self.notes.is_empty() || answer.more.is_some() {
             let more = answer.more();
             more.effects = Some(self.effects);
@@ -133,9 +137,9 @@ impl<'a> Running<'a> {
     }
 
     #[cold]
-    fn without_output(self, source: CallError) -> CallError {
+    fn without_output(&mut self, source: CallError) -> CallError {
         let completed = self.program.names.steps.iter().map(|step| step.name.clone()).collect();
-        Fault::Output(OutputError { completed, effects: self.effects, source }).into()
+        Fault::Output(OutputError { completed, effects: std::mem::take(&mut self.effects), source }).into()
     }
 
     /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Leaves the answer in
@@ -201,7 +205,7 @@ impl<'a> Running<'a> {
     }
 
     #[cold]
-    fn stopped(mut self, index: usize, name: &StepName, source: CallError) -> CallError {
+    fn stopped(&mut self, index: usize, name: &StepName, source: CallError) -> CallError {
         self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
         if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
             self.effects.push(EffectRecord::Ran(record(index, name)));
@@ -212,7 +216,7 @@ impl<'a> Running<'a> {
             index,
             tool: name.tool.clone(),
             completed: self.program.names.steps.iter().take(index).map(|step| step.name.clone()).collect(),
-            effects: self.effects,
+            effects: std::mem::take(&mut self.effects),
             unknown_effect: source.has_unknown_effect(),
             source,
         })
@@ -249,9 +253,12 @@ impl<'a> Running<'a> {
     }
 
     fn warn_about_literals(&self) {
-        for literal in &self.program.literals {
+        for (step, literal) in &self.program.literals {
             self.scope.run.tell(|| {
-                let path = self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
+                let path = match step {
+                    Some(step) => self.scope.node.path(*step),
+                    None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
+                };
                 Event::Warning { path, code: "literal_reference", message: literal.clone() }
             });
         }

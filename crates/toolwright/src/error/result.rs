@@ -26,8 +26,8 @@ impl CallError {
             Fault::Gate(refusal) => refusal.help.clone(),
             Fault::InvalidSpec(error) => error.issues.first().and_then(|issue| issue.help.clone()),
             Fault::Unresolved(unresolved) => Some(match &unresolved.nearest {
-                Some(nearest) => format!("{}; did you mean `{nearest}`? write `?` at the end if it may be missing", unresolved.found),
-                None => format!("{}; write `?` at the end if it may be missing", unresolved.found),
+                Some(nearest) => format!("did you mean `{nearest}`? write `?` at the end if it may be missing"),
+                None => "write `?` at the end if it may be missing".into(),
             }),
             Fault::Tool { error, .. } => error.own_help().map(str::to_owned),
             Fault::TooLarge { .. } => Some("pass on only the part that the next step needs, or raise the limit in the policy".into()),
@@ -65,7 +65,16 @@ impl CallError {
         match self.fault() {
             Fault::Step(step) => step.details(),
             Fault::Output(output) => output.details(),
-            fault => fault.details(self.code()),
+            fault => {
+                let mut pairs = fault.details(self.code());
+                if let Some(leaf) = &self.0.leaf {
+                    if self.has_unknown_effect() {
+                        put(&mut pairs, "unknownEffect", Value::String(leaf.tool.clone()));
+                    }
+                    put(&mut pairs, "effects", effect::to_list(&leaf.effects));
+                }
+                pairs
+            }
         }
     }
 }

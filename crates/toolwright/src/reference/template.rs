@@ -274,6 +274,8 @@ impl Compiler<'_> {
             Root::StepNamed(name) => match self.scope.steps.iter().position(|step| step == name) {
                 Some(position) if position < at => Ok(Source::Step(position)),
                 Some(position) => Err(self.later(reference, position)),
+                // A step without a name is wrong enough to be told alone: it may be the one that is meant.
+                None if self.scope.steps.iter().any(|step| step.is_empty()) => Ok(Source::Nothing),
                 None => {
                     let earlier = self.scope.steps.iter().take(at).map(Text::as_str);
                     let nearest = crate::nearest::nearest(name, earlier).map(|near| {

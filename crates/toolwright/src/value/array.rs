@@ -26,6 +26,7 @@ impl Size {
     pub(crate) const EMPTY: Size = Size { weight: 2, depth: 1 };
 
     /// Takes one more item into account, with the comma before it.
+    #[inline]
     pub(crate) fn add(&mut self, value: &Value) {
         let (weight, depth) = (value.weight(), value.depth());
         // The first item has no comma; `finish` takes that one back.
@@ -61,6 +62,7 @@ impl Array {
         }
     }
 
+    #[inline]
     pub(crate) fn size(&self) -> Size {
         match &self.0 {
             Some(list) => list.header.header,

@@ -47,6 +47,7 @@ impl Object {
     }
 
     /// As [`Object::from_shape`], from values that others keep: they are looked at first, and shared where they stand.
+    #[inline]
     pub(crate) fn from_shape_of(shape: Shape, values: &[&Value]) -> Object {
         if shape.is_empty() || shape.len() != values.len() {
             return Object::from_shape(shape, values.iter().map(|value| (*value).clone()));
@@ -137,6 +138,7 @@ impl Object {
         list.slice.get(list.header.header.shape.find(tag, key)?)
     }
 
+    #[inline]
     pub(crate) fn find_hinted(&self, tag: Tag, key: &str, hint: &AtomicU32) -> Option<&Value> {
         let list = self.0.as_ref()?;
         let shape = &list.header.header.shape;

@@ -64,6 +64,7 @@ impl Key {
         Key { tag: Tag::of(&text), text }
     }
 
+    #[inline]
     pub(crate) fn is(&self, tag: Tag, text: &str) -> bool {
         self.tag == tag && (tag.is_whole() || self.text.as_str() == text)
     }

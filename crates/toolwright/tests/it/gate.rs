@@ -467,7 +467,7 @@ fn building_names_every_problem_at_once() {
     let spec = json!({"steps": [
         {"name": "a", "tool": " ", "inputMapping": {"v": "$inptu.x"}},
         {"name": "a", "tool": "t", "inputMaping": {}},
-        {"tool": "t", "inputMapping": {"w": "$steps.later"}},
+        {"tool": "t", "inputMapping": {"w": "$later", "x": "$steps.who"}},
     ]});
     let error = composer.build("", "", json!({"type": "nonsense"}), &spec).unwrap_err();
     let mut found: Vec<(&str, &str)> = error.issues.iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();

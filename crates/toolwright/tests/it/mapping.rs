@@ -257,13 +257,14 @@ fn a_literal_dollar_text_of_the_page_warns_once_at_build_and_once_a_run() {
         registry.warnings().iter().map(|(name, issue)| (name.as_str(), issue.code, issue.pointer.as_str())).collect();
     assert_eq!(warnings, [("main", "literal_reference", "/steps/0/inputMapping/o/v")]);
     let catalog = registry.seal();
+    assert_eq!(catalog.get("main").unwrap().composite().unwrap().warnings().len(), 1);
     let events = std::sync::Arc::new(crate::world::Events::default());
     for runs in 1..=2 {
         block_on(catalog.invoke(Invocation::new("main", json!({})).observer(events.clone()))).unwrap();
         let warnings = events.warnings();
         assert_eq!(warnings.len(), runs);
-        let (code, _, message) = &warnings[0];
-        assert_eq!(*code, "literal_reference");
+        let (code, path, message) = &warnings[0];
+        assert_eq!((*code, path.as_str()), ("literal_reference", "main/0:a"));
         assert!(message.contains("$steps.a") && message.contains("/steps/0/inputMapping/o/v"), "{message}");
     }
 }

@@ -274,3 +274,24 @@ fn the_page_has_exactly_six_forms() {
     // A position that no composite can have is a reference all the same: it is out of range.
     assert_eq!(shown(&reference(page("$steps[99999999999999999999999999]"))).split(' ').next(), Some(&*format!("steps[{}]", usize::MAX)));
 }
+
+#[test]
+fn a_suggestion_is_near() {
+    use toolwright::nearest::nearest;
+    let known = ["search", "send", "a", "prev", "files/read"];
+    for (word, want) in [
+        ("serach", Some("search")),
+        ("Search", Some("search")),
+        ("sned", Some("send")),
+        ("sear", Some("search")),
+        ("previous", Some("prev")),
+        ("file/read", Some("files/read")),
+        ("b", None),
+        ("", None),
+        ("ab", Some("a")),
+        ("nothing-like-it", None),
+    ] {
+        assert_eq!(nearest(word, known), want, "{word}");
+    }
+    assert_eq!(nearest("x", []), None);
+}

@@ -95,6 +95,26 @@ fn the_outcome_of_a_failed_write_is_unknown_unless_the_tool_knows() {
 }
 
 #[test]
+fn a_failed_leaf_tells_of_its_effect_as_a_step_would() {
+    let log = Log::new();
+    let liar = log.close(tool("liar", "").writes().output_schema(json!({"type": "integer"})), |_| Ok(json!("x").into()));
+    let mut registry = Registry::new();
+    registry.register(log.fails(tool("gone", "").writes(), ToolError::new("no answer"))).unwrap();
+    registry.register(log.fails(tool("sure", "").writes(), ToolError::new("refused").nothing_happened())).unwrap();
+    registry.register(log.fails(tool("read", "").reads(), ToolError::new("no"))).unwrap().register(liar).unwrap();
+    let catalog = registry.seal();
+    let told = |name: &str| {
+        let error = block_on(run(&catalog, name, json!({}))).unwrap_err();
+        assert_eq!(error.to_value().get("effects"), Some(&Value::array(error.effects().iter().map(toolwright::EffectRecord::to_value))));
+        (detail(&error, "unknownEffect"), error.effects().len())
+    };
+    assert_eq!(told("gone"), (Some(json!("gone")), 0));
+    assert_eq!(told("sure"), (None, 0));
+    assert_eq!(told("read"), (None, 0));
+    assert_eq!(told("liar"), (None, 1), "it wrote, and then broke its promise");
+}
+
+#[test]
 fn a_code_of_a_tool_never_reads_as_ours() {
     let log = Log::new();
     let bad = log.fails(tool("bad", "").reads(), ToolError::new("no").code("step_not_chainable"));
@@ -380,6 +400,23 @@ fn an_observer_hears_every_step_and_its_progress() {
             "< outer/1:b false own",
         ]
     );
+}
+
+#[test]
+fn a_pipeline_can_be_watched_and_recorded() {
+    let log = Log::new();
+    let read = log.echo("read");
+    let composer = Composer::new(HostGate::new(move |_| Some(read.clone()))).dialect(toolwright::Dialect::Page);
+    let spec = json!({"steps": [{"name": "a", "tool": "read", "inputMapping": {"v": "$steps.x"}}]});
+    let built = composer.build("b", "", json!({}), &spec).unwrap();
+    assert_eq!(built.composite().unwrap().warnings().iter().map(|issue| issue.code).collect::<Vec<_>>(), ["literal_reference"]);
+    let (events, journal) = (Arc::new(Events::default()), toolwright::MemoryJournal::new());
+    let clock = Arc::new(crate::world::TestClock::default());
+    let options = toolwright::PipelineOptions::new().observer(events.clone()).journal(Arc::new(journal.clone())).clock(clock);
+    block_on(composer.run_pipeline(&spec, json!({}), Context::default(), options)).unwrap();
+    assert_eq!(events.warnings().len(), 1);
+    assert!(events.all().iter().any(|event| matches!(event, Event::StepFinished { ok: true, .. })));
+    assert_eq!(journal.runs()[0].records().len(), 5);
 }
 
 #[test]

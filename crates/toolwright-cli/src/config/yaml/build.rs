@@ -319,9 +319,21 @@ fn syntax_help(info: &str, file: &str, at: usize) -> Option<String> {
         Some('\t') => Some("YAML is indented with spaces".to_owned()),
         _ if info.contains("tabs") => Some("YAML is indented with spaces".to_owned()),
         _ if info.contains("mapping values are not allowed") => Some("text that contains `: ` has to be quoted".to_owned()),
+        _ if info.contains("flow") && reference_before(file, at) => Some("quote a reference with brackets inside `{ }`".to_owned()),
         _ if info.contains("Unicode character escape") => Some("half of a surrogate pair stands for no character".to_owned()),
         _ => None,
     }
+}
+
+/// Whether a reference with brackets stands here on its line: inside `{ }` and `[ ]`, YAML takes the bracket for its own.
+fn reference_before(file: &str, at: usize) -> bool {
+    let before = file.get(..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let here = file.get(at..).unwrap_or_default().lines().next().unwrap_or_default();
+    let reference = line.rsplit_once('$').map(|(_, rest)| rest).unwrap_or_default();
+    let names = ["input", "prev", "steps"].iter().any(|root| reference.starts_with(root));
+    let unbroken = !reference.contains(|c: char| c.is_whitespace() || ",}\"'".contains(c));
+    names && unbroken && (here.starts_with('[') || reference.contains('['))
 }
 
 /// A collection's end in the events is where the next thing begins; its own end is before the

@@ -175,3 +175,16 @@ proptest! {
         sound(&format!("{{{}", pieces.concat()));
     }
 }
+
+#[test]
+fn a_reference_with_brackets_inside_braces_is_to_be_quoted() {
+    let help = |text: &str| parse(text).1.first().and_then(|problem| problem.help.clone());
+    let quote = Some("quote a reference with brackets inside `{ }`".to_owned());
+    for text in ["a: { text: $prev.items[0].x }\n", "a: {t: $steps[0]}\n", "a: {t: [$input.a[1]]}\n", "a: { t: $steps[\"b c\"].x, y: 1 }\n"]
+    {
+        assert_eq!(help(text), quote, "{text}");
+    }
+    for text in ["a: { t: '$prev.items[0].x', u: v [0] }\n", "a: {t: $5 [0]}\n", "a: [1, 2\nb: 3\n"] {
+        assert_ne!(help(text), quote, "{text}");
+    }
+}
