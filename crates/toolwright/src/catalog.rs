@@ -308,7 +308,7 @@ async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<Too
         let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
         if let Some(dry) = not_executed(&call, 0, &name, tool, &passage.arguments) {
             let (output, effect) = dry?;
-            return Ok(ToolResult { output: Some(output), effects: vec![effect], ..ToolResult::default() });
+            return Ok(ToolResult { output: Some(output), effects: vec![effect], notes: repairs, ..ToolResult::default() });
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();

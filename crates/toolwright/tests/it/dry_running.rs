@@ -192,3 +192,14 @@ fn an_output_that_was_given_brings_nothing_of_the_step_before() {
     assert_eq!(result.output, Some(json!({"id": 1})));
     assert_eq!((result.content_type, result.details, result.content), (None, None, None));
 }
+
+#[test]
+fn repairs_of_a_leaf_that_is_not_run_are_told() {
+    let log = Log::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let send = log.close(tool("send", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let catalog = Registry::new().with(send).unwrap().seal();
+    let outputs = StepOutputs::new().with("send", 1);
+    let result = block_on(catalog.invoke(Invocation::new("send", json!({"n": 1.0})).dry(outputs))).unwrap();
+    assert!(log.is_empty() && result.notes.iter().any(|note| note.contains("/n")), "{:?}", result.notes);
+}
