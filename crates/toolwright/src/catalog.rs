@@ -325,7 +325,9 @@ fn result_of(mut answer: Answer, tool: &ToolDef, effect_of_leaf: bool, repairs: 
         let step = effect::StepRecord { step: tool.0.name.clone(), index: 0, tool: tool.0.name.clone(), via: Vec::new() };
         vec![EffectRecord::Ran(step)]
     };
-    let effects = more.effects.unwrap_or_else(|| if effect_of_leaf { ran() } else { Vec::new() });
+    let reported = more.effects.unwrap_or_default();
+    // A tool that reports nothing at all cannot unsay that it ran.
+    let effects = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
     let mut notes = repairs;
     notes.extend(more.notes);
     ToolResult { output: answer.output, content_type: more.content_type, effects, notes, content: more.content, details: more.details }

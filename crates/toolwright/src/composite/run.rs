@@ -196,9 +196,10 @@ impl<'a> Running<'a> {
     fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
         match more.effects.take() {
             Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
-            Some(reported) => self.effects.extend(reported),
-            None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
-            None => {}
+            // A tool that reports nothing at all cannot unsay that it ran.
+            Some(reported) if !reported.is_empty() => self.effects.extend(reported),
+            _ if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
+            _ => {}
         }
         self.notes.append(&mut more.notes);
         self.last = Some(more);

@@ -490,3 +490,18 @@ fn an_observer_that_breaks_down_changes_nothing() {
     assert_eq!(result.effects.len(), 1);
     assert_eq!(log.tools(), ["page", "send"]);
 }
+
+#[test]
+fn a_writing_tool_cannot_unsay_that_it_ran() {
+    let silent = || tool("w", "Writes").writes().run_json(|_, _| async { Ok(toolwright::Answer::new(1).effects([])) });
+    let policy = || toolwright::Policy::new().side_effecting_tools(["w"]);
+    let spec = json!({"steps": [{"name": "s", "tool": "w"}]});
+    let spec = toolwright::CompositeSpec::from_value(&spec).unwrap();
+    let mut registry = toolwright::Registry::with_policy(policy());
+    registry.register(silent()).unwrap().register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
+    let catalog = registry.seal();
+    for name in ["w", "c"] {
+        let result = block_on(catalog.invoke(toolwright::Invocation::new(name, json!({})))).unwrap();
+        assert_eq!(result.effects.len(), 1, "{name}");
+    }
+}
