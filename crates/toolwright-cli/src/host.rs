@@ -4,6 +4,7 @@
 //! does not check and a composite that is refused stay visible with their reasons.
 
 mod composites;
+mod layers;
 mod leaves;
 mod needs;
 mod order;
@@ -111,6 +112,7 @@ impl Host {
         let upstreams = build.leaves(&asked).await;
         build.duplicate_sources();
         build.claim_composites();
+        build.claim_for_the_user();
         build.duplicates();
         build.register_leaves();
         build.overrides_of_nothing();
