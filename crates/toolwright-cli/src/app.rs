@@ -9,8 +9,9 @@ use crate::config::{Config, Layer, load};
 use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::failure;
-use crate::grant::{Grants, canonical};
+use crate::grant::{Grants, canonical, shell_word};
 use crate::output::Output;
+use crate::ownership;
 use crate::paths;
 use crate::style::flat;
 use crate::trust::TrustStore;
@@ -78,6 +79,12 @@ impl App {
         match load::find(&here) {
             Some(path) => {
                 let name = relative(&path, &here);
+                if let Some(why) = ownership::planted(&path) {
+                    let file = shell_word(&name);
+                    let finding = Finding::error(code::UNREADABLE, format!("`{name}` is not read, since nobody named it: {why}"))
+                        .help(format!("a file from someone else may run anything; when you know it, name it: `--file {file}`"));
+                    return Err(self.fail(vec![finding], Exit::Usage));
+                }
                 Ok(Some((PathBuf::from(&name), name, Layer::Project)))
             }
             None if has_user_file => Ok(None),

@@ -16,6 +16,7 @@ mod host;
 mod input;
 mod interrupt;
 mod output;
+mod ownership;
 mod paths;
 mod progress;
 mod secret;

@@ -74,3 +74,25 @@ fn a_project_cannot_take_a_name_of_the_user() {
         assert!(!world.has("evil.txt"), "{project}: {}", run.err);
     }
 }
+
+/// Only the superuser can give a file away, so only then is the whole of it tried.
+#[cfg(unix)]
+#[test]
+fn a_file_that_another_user_put_there_is_not_read_unless_named() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let world = World::new("planted");
+    world.write("toolwright.yaml", "sources: {x: {tools: {t: {argv: [touch, evil.txt], effect: read}}}}\n");
+    if chown(world.dir.join("toolwright.yaml"), Some(54321), None).is_err() {
+        return;
+    }
+    for line in ["run t", "list", "check"] {
+        let refused = world.run(line);
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("54321") && refused.err.contains("`--file toolwright.yaml`"), "{}", refused.err);
+    }
+    assert!(!world.has("evil.txt"));
+    assert_eq!(world.run("run t --file toolwright.yaml").code, 0);
+    chown(world.dir.join("toolwright.yaml"), Some(0), None).unwrap();
+    std::fs::set_permissions(&world.dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(world.run("run t").code, 0, "the own file counts wherever it lies");
+}
