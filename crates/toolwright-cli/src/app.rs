@@ -10,6 +10,7 @@ use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::failure;
 use crate::grant::{Grants, canonical, shell_word};
+use crate::host::Host;
 use crate::output::Output;
 use crate::ownership;
 use crate::paths;
@@ -120,6 +121,17 @@ impl App {
         match of_the_file.is_empty() {
             true => Ok(()),
             false => Err(self.fail(of_the_file, Exit::DoesNotCheck)),
+        }
+    }
+
+    /// Whether every `--allow` names a tool; what names none is told.
+    ///
+    /// # Errors
+    /// When one does not: a slip of the pen there allows nothing, and must not pass for a yes.
+    pub(crate) fn allows_what_is_there(&self, host: &Host) -> Result<(), Exit> {
+        match host.misnamed() {
+            none if none.is_empty() => Ok(()),
+            misnamed => Err(self.fail(misnamed, Exit::Usage)),
         }
     }
 

@@ -8,9 +8,9 @@ use toolwright_mcp::upstream::{ServerSpec, Transport};
 use toolwright_sources::command::{CommandTool, Environment, Place as CommandPlace, Stdout};
 
 use crate::code;
-use crate::config::{Config, Layer};
 use crate::config::reader::Place;
 use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
+use crate::config::{Config, Layer};
 use crate::diagnostic::{Finding, Owner, Span};
 use crate::exit::Exit;
 use crate::secret::Secret;

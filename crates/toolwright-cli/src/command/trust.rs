@@ -130,7 +130,7 @@ async fn request(app: &App, path: PathBuf, store: &TrustStore) -> Result<Option<
 async fn tools(app: &App, config: &Config, policy: &PolicyEntry, verdict: &Verdict) -> Vec<Asked> {
     let before = match verdict {
         Verdict::Changed(before) => before.as_slice(),
-        Verdict::Accepted | Verdict::Unknown => &[],
+        Verdict::Accepted | Verdict::Unknown | Verdict::Unusable(_) => &[],
     };
     let effects = effects(app, config).await;
     let ids = policy.tools.iter().map(|(id, _)| id.clone());
@@ -218,6 +218,9 @@ fn shown(app: &App, request: &Request) -> String {
         if !gone.is_empty() {
             let _ = writeln!(out, "no longer in it: {}", gone.join(", "));
         }
+    }
+    if let Verdict::Unusable(why) = &request.verdict {
+        let _ = writeln!(out, "\nwhat was remembered does not count: {}", one_line(why));
     }
     out.push('\n');
     out

@@ -29,10 +29,7 @@ pub(super) fn narrowed(config: &Config, tool: &ToolDef, source: &Source, said: &
                 ),
                 "a project may only make it stricter (`read`, then `idempotent`, then `write`)",
             ),
-            _ => (
-                format!("a project's file cannot set `{member}` of `{}`", said.id),
-                "a project may only make its effect stricter",
-            ),
+            _ => (format!("a project's file cannot set `{member}` of `{}`", said.id), "a project may only make its effect stricter"),
         };
         let user = config.files.iter().find(|file| file.layer == Layer::User);
         let user = user.map_or("your own file", |file| file.source.name());

@@ -326,6 +326,18 @@ impl Build<'_> {
         self.findings.extend(findings);
     }
 
+    /// Names behind `--allow` that no tool has.
+    pub(super) fn allowed_of_nothing(&self) -> Vec<Finding> {
+        let unknown =
+            self.grants.allowed().iter().filter(|tool| !self.ids().contains(&tool.as_str()) && self.could_come_from(tool).is_none());
+        let finding = |tool: &String| {
+            let help = did_you_mean(tool, self.ids());
+            Finding::error(code::USAGE, format!("`--allow` names `{tool}`, and no tool has that id"))
+                .help(help.unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned()))
+        };
+        unknown.map(finding).collect()
+    }
+
     /// Names in `policy` that no tool has: a slip of the pen there grants nothing, and should be known.
     pub(super) fn policy_of_nothing(&mut self) {
         let mut findings = Vec::new();

@@ -71,8 +71,36 @@ fn what_is_remembered_is_for_the_user_alone() {
     let record = records.into_iter().next().unwrap().unwrap();
     assert_eq!(record.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     // A record that was damaged grants nothing.
+    let good = std::fs::read(record.path()).unwrap();
     std::fs::write(record.path(), "{}").unwrap();
+    does_not_count(&world, "it is damaged");
+    std::fs::write(record.path(), vec![b' '; 1024 * 1024 + 1]).unwrap();
+    does_not_count(&world, "larger than 1 MiB");
+    std::fs::write(record.path(), &good).unwrap();
+    assert_eq!(world.run(COPY).code, 0);
+    std::fs::set_permissions(record.path(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    does_not_count(&world, "everyone may write");
+    std::fs::remove_file(record.path()).unwrap();
+    std::fs::create_dir(record.path()).unwrap();
+    does_not_count(&world, "no regular file");
+    std::fs::remove_dir(record.path()).unwrap();
+    std::fs::write(record.path(), &good).unwrap();
+    std::fs::set_permissions(world.dir.join("data/trust"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    does_not_count(&world, "everyone may write");
+    assert_eq!(world.run("trust toolwright.yaml --yes").code, 2, "nothing is remembered where everyone may write");
+}
+
+#[cfg(unix)]
+#[track_caller]
+fn does_not_count(world: &World, why: &str) {
+    let _ = std::fs::remove_file(world.dir.join("b.txt"));
     assert_eq!(world.run(COPY).code, 11);
+    assert!(!world.has("b.txt"));
+    let check = world.run("check --format plain");
+    assert!(check.out.contains("policy_not_trusted"), "{}", check.out);
+    assert!(check.out.contains("does not count") && check.out.contains(why), "{}", check.out);
+    let shown = world.run("trust toolwright.yaml");
+    assert!(shown.code == 12 && shown.err.contains(why), "{}", shown.err);
 }
 
 #[test]
@@ -114,4 +142,15 @@ fn a_tool_that_says_nothing_cannot_be_listed_into_a_composite() {
     assert_eq!(done.code, 11);
     assert!(done.err.contains("side_effects_undeclared"), "{}", done.err);
     assert!(!world.has("c.txt"));
+}
+
+#[test]
+fn to_allow_what_is_no_tool_is_a_mistake() {
+    let world = World::with("allow_nothing", "notes.yaml");
+    for line in [COPY, "list", "check", "describe copy_note", "graph copy_note", "dry-run copy_note from=a.txt to=b.txt"] {
+        let done = world.run(&format!("{line} --allow write_not"));
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{line}: {}", done.err);
+        assert!(done.err.contains("no tool has that id") && done.err.contains("did you mean `write_note`?"), "{line}: {}", done.err);
+    }
+    assert!(!world.has("b.txt"));
 }
