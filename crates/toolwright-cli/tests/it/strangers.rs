@@ -96,3 +96,27 @@ fn a_file_that_another_user_put_there_is_not_read_unless_named() {
     std::fs::set_permissions(&world.dir, std::fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(world.run("run t").code, 0, "the own file counts wherever it lies");
 }
+
+#[test]
+fn the_word_for_an_effect_says_what_counts() {
+    for (effect, why) in [
+        ("{class: read, impact: once}", "says that nothing happens"),
+        ("{class: READ, impact: idempotent}", "says that nothing happens"),
+        ("{class: write, impact: none}", "only `read` has none"),
+        ("{class: harmless, impact: none}", "only `read` has none"),
+        ("{class: idempotent, impact: once}", "another thing"),
+        ("{class: 'read only', impact: once}", "1 to 32 letters"),
+        ("{class: \"r\\u202ed\", impact: once}", "1 to 32 letters"),
+        ("{class: '', impact: once}", "1 to 32 letters"),
+        ("{class: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, impact: once}", "1 to 32 letters"),
+    ] {
+        let world = World::new("classes");
+        world.write("toolwright.yaml", &format!("sources: {{x: {{tools: {{t: {{argv: [echo], effect: {effect}}}}}}}}}\n"));
+        let check = world.run("check");
+        assert_eq!(check.code, 20, "{effect}: {}", check.out);
+        assert!(check.out.contains(why), "{effect}: {}", check.out);
+    }
+    let world = World::new("own_class");
+    world.write("toolwright.yaml", "sources: {x: {tools: {t: {argv: [echo], effect: {class: safe, impact: once}}}}}\n");
+    assert!(world.run("list --format plain").out.contains("\tsafe, write\t"));
+}
