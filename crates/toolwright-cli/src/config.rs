@@ -6,6 +6,7 @@
 pub(crate) mod composite;
 pub(crate) mod expand;
 mod hidden;
+pub(crate) mod listed;
 pub(crate) mod load;
 mod mcp_servers;
 pub(crate) mod members;
@@ -40,6 +41,8 @@ pub(crate) struct LoadedFile {
     pub(crate) path: PathBuf,
     /// Whose it is.
     pub(crate) layer: Layer,
+    /// Everything in it, as far as it could be read.
+    pub(crate) root: Option<yaml::Node>,
     /// Its `policy` section.
     pub(crate) policy: Option<policy::PolicyEntry>,
 }
@@ -75,6 +78,12 @@ impl Config {
         let own = self.layer(&source.place);
         said.sort_by_key(|entry| self.layer(&entry.place) != own);
         said
+    }
+
+    /// The ids under which sources know the tool that is called `id` in the end.
+    pub(crate) fn renamed(&self, id: &str) -> Vec<String> {
+        let renamed = self.tools.iter().filter(|entry| entry.id != id && entry.final_id() == id);
+        renamed.map(|entry| entry.id.clone()).collect()
     }
 
     /// Whether an entry of `tools` may say anything about a source's tools, or may only narrow them.

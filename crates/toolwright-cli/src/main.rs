@@ -23,6 +23,7 @@ mod secret;
 mod style;
 mod trust;
 mod view;
+mod visible;
 mod wire;
 mod wiring;
 

@@ -4,6 +4,7 @@
 //! `headers:` is known here, however it looks.
 
 use std::fmt;
+use std::ops::Range;
 
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "[secret]";
@@ -38,6 +39,37 @@ impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
     }
+}
+
+/// The text with `[secret]` for what stands before the `@` of an address: `https://user:password@host`.
+pub(crate) fn without_logins(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for login in logins(text) {
+        out.push_str(text.get(at..login.start).unwrap_or_default());
+        out.push_str(MASK);
+        at = login.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// From this length on, a name in an address counts as a token.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// Where `user:password` stands in addresses.
+pub(crate) fn logins(text: &str) -> Vec<Range<usize>> {
+    let begins = text.match_indices("://").map(|(at, found)| at + found.len());
+    let login = |start: usize| {
+        let rest = text.get(start..)?;
+        let ends = |c: char| c.is_whitespace() || c.is_control() || "/?#\"'`<>".contains(c);
+        let authority = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
+        let login = authority.get(..authority.rfind('@')?)?;
+        // A short name alone is no secret: `ssh://git@host`.
+        let shown = login == MASK || (!login.contains(':') && login.len() < TOKEN_BYTES_MIN);
+        (!shown).then(|| start..start + login.len())
+    };
+    begins.filter_map(login).collect()
 }
 
 /// Every secret of a configuration, longest first, so that a value that contains another is

@@ -1,4 +1,4 @@
-//! Which project files the user has accepted: for each, a hash of its `policy` section.
+//! Which project files the user has accepted: for each, a hash of its `policy` section and of the tools listed in it.
 //!
 //! One record per file, in the user's data folder, readable by the user alone. The format is
 //! versioned; a record of another version counts as none, which asks again and grants nothing.
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::ownership;
 
 /// The version of the record; changed when a field changes its meaning.
-const RECORD_VERSION: u32 = 1;
+const RECORD_VERSION: u32 = 2;
 
 /// The largest record that is read.
 const RECORD_BYTES_MAX: u64 = 1024 * 1024;
@@ -31,7 +31,7 @@ struct Record {
     version: u32,
     /// The canonical path of the file.
     file: String,
-    /// The hash of its `policy` section.
+    /// The hash of its `policy` section and of the tools listed in it.
     policy: String,
     /// The tools that were accepted, to show what a change adds.
     tools: Vec<String>,
@@ -161,9 +161,9 @@ impl TrustStore {
     }
 }
 
-/// The hash of a `policy` section: of what it says, not of how it is laid out.
+/// The hash of a section: of what it says, not of how it is laid out.
 pub(crate) fn section_hash(section: &Value) -> String {
-    let mut canonical = String::from("toolwright policy 1\n");
+    let mut canonical = String::from("toolwright policy 2\n");
     write_canonical(section, &mut canonical);
     format!("sha256:{}", hex(&Sha256::digest(canonical.as_bytes())))
 }

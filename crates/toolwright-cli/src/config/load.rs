@@ -66,12 +66,13 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
     let mut hidden = super::hidden::spans(source.text(), root.as_ref());
-    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, policy: None };
+    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, root: None, policy: None };
     for problem in problems {
         reader.findings.push(finding(problem, source, root.as_ref()));
     }
     if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
         members(&mut reader, config, &mut file, &root, &base);
+        file.root = Some(root);
     }
     hidden.extend(super::hidden::by_value(source.text(), &reader.secrets));
     source.hide(&hidden);
@@ -125,7 +126,7 @@ fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, 
                     config.composites.extend(composite::read(reader, entry));
                 }
             }
-            "policy" => file.policy = policy::read(reader, member),
+            "policy" => file.policy = policy::read(reader, member, root, &|id| config.renamed(id)),
             _ => {}
         }
     }

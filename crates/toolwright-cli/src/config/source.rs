@@ -520,7 +520,7 @@ fn options(reader: &mut Reader<'_>, entry: &Entry) -> ServerEntry {
 }
 
 /// `<source>_`, with what cannot be part of an id replaced.
-fn default_prefix(source: &str) -> String {
+pub(super) fn default_prefix(source: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let name: String = source.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     format!("{name}_")

@@ -154,3 +154,71 @@ fn to_allow_what_is_no_tool_is_a_mistake() {
     }
     assert!(!world.has("b.txt"));
 }
+
+/// A file with a command line, a server, a renamed tool and a composite, all of them listed.
+const LISTED: &str = r#"
+sources:
+  shell:
+    cwd: .
+    env: {TOKEN: hunter2hunter2}
+    tools:
+      put: {argv: [tee, "{name}"], stdin: "{text}", effect: write}
+      other: {argv: [echo, other], effect: read}
+  far: {command: ./far, args: [--at, "https://me:hunter2hunter2@host/x"], env: {KEY: hunter2hunter2}}
+tools:
+  put: {name: save, pin: {name: b.txt}}
+composites:
+  twice:
+    steps:
+      - {name: one, tool: save, inputMapping: {text: a}}
+      - {name: two, tool: save, inputMapping: {text: b}}
+policy: {sideEffectingTools: [save, far_write, twice]}
+"#;
+
+#[test]
+fn a_yes_is_to_what_the_listed_tools_are() {
+    let world = World::new("trust_covers");
+    world.write("toolwright.yaml", LISTED);
+    assert_eq!(world.run("trust toolwright.yaml --yes").code, 0);
+    assert_eq!(world.run("run twice").code, 0);
+    assert_eq!(world.read("b.txt"), "b");
+    for (old, new, counts) in [
+        ("[tee, \"{name}\"]", "[tee, -a, \"{name}\"]", true),
+        ("stdin: \"{text}\"", "stdin: \"x{text}\"", true),
+        ("cwd: .", "cwd: ..", true),
+        ("hunter2hunter2}\n    tools", "hunter3hunter3}\n    tools", true),
+        ("env: {TOKEN", "cleanEnv: true\n    env: {TOKEN", true),
+        ("pin: {name: b.txt}", "pin: {name: c.txt}", true),
+        ("name: two, tool: save", "name: two, tool: other", true),
+        ("args: [--at,", "args: [--on,", true),
+        ("effect: write", "effect: idempotent", true),
+        ("argv: [echo, other]", "argv: [echo, another]", false),
+        ("sources:\n", "# a word\nsources:\n\n", false),
+        ("{argv: [echo, other], effect: read}", "{effect: 'read', argv: [\"echo\", other]}", false),
+    ] {
+        assert!(LISTED.contains(old), "{old}");
+        world.write("toolwright.yaml", &LISTED.replacen(old, new, 1));
+        std::fs::write(world.dir.join("b.txt"), "untouched").unwrap();
+        let run = world.run("run twice");
+        assert_eq!(run.code, if counts { 11 } else { 0 }, "{new}: {}", run.err);
+        assert_eq!(world.read("b.txt") == "untouched", counts, "{new}");
+        let check = world.run("check --offline --format plain").out;
+        assert_eq!(check.contains("has changed since you accepted"), counts, "{new}: {check}");
+    }
+}
+
+#[test]
+fn everything_that_a_yes_is_about_is_shown_and_can_be_seen() {
+    let world = World::new("trust_shows");
+    world.write("toolwright.yaml", LISTED);
+    golden("trust-all.txt", &world.run("trust toolwright.yaml").err);
+    let hostile = LISTED.replace("[tee, \"{name}\"]", "[tee, \"\\u202E\\u200B\\x1b[2K\\r{name}\", \"a\\nb\"]");
+    let hostile = hostile.replace("effect: write", "effect: write, description: \"x\\u2066\\x07y\"");
+    world.write("toolwright.yaml", &hostile);
+    let shown = world.run("trust toolwright.yaml").err;
+    for written in [r"\u{202e}", r"\u{200b}", r"\u{1b}[2K", r"\u{d}", r"a\u{a}b", r"\u{2066}"] {
+        assert!(shown.contains(written), "{written}: {shown}");
+    }
+    let raw = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{200b}\u{2066}".contains(c);
+    assert!(!shown.contains(raw), "{shown:?}");
+}
