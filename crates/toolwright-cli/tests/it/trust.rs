@@ -189,7 +189,7 @@ fn a_yes_is_to_what_the_listed_tools_are() {
         ("hunter2hunter2}\n    tools", "hunter3hunter3}\n    tools", true),
         ("env: {TOKEN", "cleanEnv: true\n    env: {TOKEN", true),
         ("pin: {name: b.txt}", "pin: {name: c.txt}", true),
-        ("name: two, tool: save", "name: two, tool: other", true),
+        ("tool: save, inputMapping: {text: b}", "tool: other, inputMapping: {}", true),
         ("args: [--at,", "args: [--on,", true),
         ("effect: write", "effect: idempotent", true),
         ("argv: [echo, other]", "argv: [echo, another]", false),
