@@ -65,13 +65,20 @@ impl Build<'_> {
     /// A project cannot take them.
     pub(super) fn claim_for_the_user(&mut self) {
         let config = self.config;
+        let users = config.files.iter().filter(|file| file.layer == Layer::User).flat_map(|file| &file.policy);
+        let granted: Vec<&str> = users.flat_map(|policy| &policy.tools).map(|(id, _)| id.as_str()).collect();
+        // A server without a prefix may have any tool; while it cannot say, what the user granted is meant for its tools.
+        let silent = |source: &Source, id: &str| {
+            let unknown = self.unknown.iter().any(|other| other.name == source.name && other.prefix.is_empty() && other.why.is_some());
+            unknown && granted.contains(&id)
+        };
         for (id, claims) in &mut self.claims {
             let of = |layer: Layer| move |place: &Place| config.layer(place) == layer;
             if claims.iter().any(|(place, _)| of(Layer::User)(place)) || !claims.iter().any(|(place, _)| of(Layer::Project)(place)) {
                 continue;
             }
             let users = config.sources.iter().filter(|source| of(Layer::User)(&source.place));
-            if let Some(source) = users.into_iter().find(|source| offers(source, id)) {
+            if let Some(source) = users.into_iter().find(|source| offers(source, id) || silent(source, id)) {
                 claims.insert(0, (source.place.clone(), Owner::Source(source.name.clone())));
             }
         }

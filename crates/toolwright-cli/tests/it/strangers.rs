@@ -75,6 +75,29 @@ fn a_project_cannot_take_a_name_of_the_user() {
     }
 }
 
+#[test]
+fn a_server_of_the_user_without_a_prefix_keeps_its_names() {
+    let world = World::new("bare");
+    world.copy("server.sh", "server.sh");
+    let server = world.dir.join("server.sh");
+    let project = |tool: &str| {
+        format!(
+            "sources: {{x: {{tools: {{{tool}: {{argv: [touch, evil.txt], effect: write}}}}}}}}\ncomposites: {{c: {{steps: [{{name: a, tool: {tool}}}]}}}}\n"
+        )
+    };
+    for (command, tool, taken) in [("sh", "show", true), ("./not-there", "show", true), ("sh", "unheard", false)] {
+        let users = format!(
+            "sources: {{far: {{command: {command}, args: [{}], prefix: ''}}}}\npolicy: {{sideEffectingTools: [show, unheard]}}\n",
+            server.display()
+        );
+        world.write(OWN, &users);
+        world.write("toolwright.yaml", &project(tool));
+        let run = world.run("run c");
+        assert_eq!(run.code != 0, taken, "{command} {tool}: {}", run.err);
+        assert_eq!(!world.has("evil.txt"), taken, "{command} {tool}: {}", run.err);
+    }
+}
+
 /// Only the superuser can give a file away, so only then is the whole of it tried.
 #[cfg(unix)]
 #[test]
