@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// An effect in a word or two: `read`, `write`, `write, idempotent`, `deploy`, `undeclared`.
+/// An effect in a word or two: `read`, `write`, `idempotent`, `deploy, write`, `undeclared`.
 pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
     let Some(effect) = effect else {
         return "undeclared".to_owned();
@@ -140,6 +140,8 @@ pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
     match effect.impact {
         toolwright::Impact::Idempotent if effect.class.as_str() == "write" => "idempotent".to_owned(),
         toolwright::Impact::Idempotent => format!("{}, idempotent", effect.class),
+        // A word of someone's own may sound harmless: what counts stands behind it.
+        toolwright::Impact::Once if effect.class.as_str() != "write" => format!("{}, write", effect.class),
         toolwright::Impact::None | toolwright::Impact::Once => effect.class.to_string(),
     }
 }

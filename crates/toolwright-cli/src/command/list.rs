@@ -29,6 +29,9 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
         return Exit::Interrupted;
     }
     leave_at_next();
+    if let Err(exit) = app.allows_what_is_there(&host) {
+        return exit;
+    }
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {
         Format::Json => json(&host, &shown),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::Config;
 use crate::config::source::SourceKind;
+use crate::config::{Config, Layer};
 use crate::diagnostic::Owner;
 
 /// The parts of a configuration that a tool needs.
@@ -66,7 +66,13 @@ fn sources(config: &Config, id: &str) -> Vec<String> {
         SourceKind::Server(_) => false,
     });
     if let Some(source) = listed {
-        return vec![source.name.clone()];
+        // A server of the user without a prefix may have a tool of any name: what is the user's is never taken.
+        let projects = config.layer(&source.place) == Layer::Project;
+        let users = config.sources.iter().filter(|other| {
+            let bare = matches!(&other.kind, SourceKind::Server(server) if server.prefix.is_empty());
+            projects && bare && config.layer(&other.place) == Layer::User
+        });
+        return users.chain([source]).map(|source| source.name.clone()).collect();
     }
     // A server's tools are known only once it is asked: every one that may have it is needed.
     let fitting = config.sources.iter().filter(|source| match &source.kind {
