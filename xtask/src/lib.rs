@@ -1,7 +1,7 @@
 //! The tasks behind `cargo xtask`: test, tidy, cases, bench.
 //!
-//! Reading order: [`suite`] is what `cargo xtask test` runs and in which order; [`tidy`] is every rule of the house that
-//! no compiler holds; [`bench`] measures in ratios. None of it knows how the product works inside.
+//! Reading order: `suite` is what `cargo xtask test` runs and in which order; `tidy` is every rule of the house that
+//! no compiler holds; `bench` measures in ratios. None of it knows how the product works inside.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
 
 use std::process::ExitCode;

@@ -9,9 +9,11 @@ use crate::config::{Config, Layer, load};
 use crate::diagnostic::{self, Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::failure;
-use crate::grant::{Grants, canonical};
+use crate::grant::{Grants, canonical, shell_word};
+use crate::host::Host;
 use crate::interrupt;
 use crate::output::Output;
+use crate::ownership;
 use crate::paths;
 use crate::trust::TrustStore;
 
@@ -84,6 +86,12 @@ impl App {
         match load::find(&here) {
             Some(path) => {
                 let name = relative(&path, &here);
+                if let Some(why) = ownership::planted(&path) {
+                    let file = shell_word(&name);
+                    let finding = Finding::error(code::UNREADABLE, format!("`{name}` is not read, since nobody named it: {why}"))
+                        .help(format!("a file from someone else may run anything; when you know it, name it: `--file {file}`"));
+                    return Err(self.fail(vec![finding], Exit::Usage));
+                }
                 Ok(Some((PathBuf::from(&name), name, Layer::Project)))
             }
             None if has_user_file => Ok(None),
@@ -119,6 +127,17 @@ impl App {
         match of_the_file.is_empty() {
             true => Ok(()),
             false => Err(self.fail(of_the_file, Exit::DoesNotCheck)),
+        }
+    }
+
+    /// Whether every `--allow` names a tool; what names none is told.
+    ///
+    /// # Errors
+    /// When one does not: a slip of the pen there allows nothing, and must not pass for a yes.
+    pub(crate) fn allows_what_is_there(&self, host: &Host) -> Result<(), Exit> {
+        match host.misnamed() {
+            none if none.is_empty() => Ok(()),
+            misnamed => Err(self.fail(misnamed, Exit::Usage)),
         }
     }
 

@@ -136,8 +136,8 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "a project's list of side-effecting tools is not accepted yet",
         "A project file can narrow what is allowed, never grant. The tools with side effects that composites \
          may chain (`policy.sideEffectingTools`) count from your own configuration, from `--allow TOOL`, or \
-         from the project file once you accepted it with `toolwright trust FILE`. A change of that section \
-         asks again; a change of layout or comments does not.",
+         from the project file once you accepted it with `toolwright trust FILE`. A change of that section, \
+         or of what the file says about the tools in it, asks again; a change of layout or comments does not.",
     ),
     (
         USAGE,

@@ -6,6 +6,7 @@
 pub(crate) mod composite;
 pub(crate) mod expand;
 mod hidden;
+pub(crate) mod listed;
 pub(crate) mod load;
 mod mcp_servers;
 pub(crate) mod members;
@@ -40,6 +41,8 @@ pub(crate) struct LoadedFile {
     pub(crate) path: PathBuf,
     /// Whose it is.
     pub(crate) layer: Layer,
+    /// Everything in it, as far as it could be read.
+    pub(crate) root: Option<yaml::Node>,
     /// Its `policy` section.
     pub(crate) policy: Option<policy::PolicyEntry>,
 }
@@ -62,6 +65,32 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Whose file a place is in.
+    pub(crate) fn layer(&self, place: &reader::Place) -> Layer {
+        let file = self.files.iter().find(|file| Arc::ptr_eq(&file.source, &place.source));
+        file.map_or(Layer::Project, |file| file.layer)
+    }
+
+    /// What is said about a tool of a source, the last word last: a project speaks first about its own tools, and
+    /// after the user about the user's.
+    pub(crate) fn said(&self, source: &source::Source, id: &str) -> Vec<&tool::ToolEntry> {
+        let mut said: Vec<&tool::ToolEntry> = self.tools.iter().filter(|entry| entry.id == id).collect();
+        let own = self.layer(&source.place);
+        said.sort_by_key(|entry| self.layer(&entry.place) != own);
+        said
+    }
+
+    /// The ids under which sources know the tool that is called `id` in the end.
+    pub(crate) fn renamed(&self, id: &str) -> Vec<String> {
+        let renamed = self.tools.iter().filter(|entry| entry.id != id && entry.final_id() == id);
+        renamed.map(|entry| entry.id.clone()).collect()
+    }
+
+    /// Whether an entry of `tools` may say anything about a source's tools, or may only narrow them.
+    pub(crate) fn may_speak(&self, source: &source::Source, said: &tool::ToolEntry) -> bool {
+        self.layer(&source.place) == Layer::Project || self.layer(&said.place) == Layer::User
+    }
+
     /// The project's file, when there is one.
     pub(crate) fn project(&self) -> Option<&LoadedFile> {
         self.files.iter().find(|file| file.layer == Layer::Project)

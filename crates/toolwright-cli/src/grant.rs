@@ -16,6 +16,8 @@ use crate::trust::{TrustStore, Verdict};
 pub(crate) struct Grants {
     listed: BTreeSet<String>,
     waiting: Option<Waiting>,
+    /// The names that the command line allows, as they were given.
+    allowed: Vec<String>,
     /// The project's file, as people call it.
     file: Option<String>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Grants {
 #[derive(Debug)]
 struct Waiting {
     tools: Vec<String>,
-    before: Option<Vec<String>>,
+    why: Verdict,
 }
 
 impl Grants {
@@ -33,6 +35,7 @@ impl Grants {
         let mut grants = Self {
             listed: allow.iter().cloned().collect(),
             waiting: None,
+            allowed: allow.to_vec(),
             file: config.project().map(|file| file.source.name().to_owned()),
         };
         for file in &config.files {
@@ -42,14 +45,7 @@ impl Grants {
                 Layer::Project if tools.is_empty() => {}
                 Layer::Project => match verdict(file, store) {
                     Verdict::Accepted => grants.listed.extend(tools),
-                    Verdict::Changed(before) => {
-                        let before = Some(before);
-                        grants.waiting = Some(Waiting { tools, before });
-                    }
-                    Verdict::Unknown => {
-                        let before = None;
-                        grants.waiting = Some(Waiting { tools, before });
-                    }
+                    why => grants.waiting = Some(Waiting { tools, why }),
                 },
             }
         }
@@ -59,6 +55,11 @@ impl Grants {
     /// The names that count.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &str> {
         self.listed.iter().map(String::as_str)
+    }
+
+    /// The names that the command line allows.
+    pub(crate) fn allowed(&self) -> &[String] {
+        &self.allowed
     }
 
     /// Whether the project's list waits for the user, and has this tool.
@@ -84,11 +85,18 @@ impl Grants {
         let waiting = self.waiting.as_ref()?;
         let project = config.project()?;
         let policy = project.policy.as_ref()?;
-        let what = match &waiting.before {
-            Some(_) => "the list of side-effecting tools has changed since you accepted it",
-            None => "the list of side-effecting tools is not accepted yet",
-        };
         let file = shell_word(project.source.name());
+        let what = match &waiting.why {
+            Verdict::Changed(_) => "the list of side-effecting tools, or what they run, has changed since you accepted it",
+            Verdict::Accepted | Verdict::Unknown => "the list of side-effecting tools is not accepted yet",
+            Verdict::Unusable(why) => {
+                let message = format!("what is remembered of this file's list does not count: {why}");
+                let finding = Finding::error(code::NOT_TRUSTED, message)
+                    .at(&policy.place.source, policy.place.span.clone(), "does not count")
+                    .help(format!("remove it or make it yours alone, then accept the list again with `toolwright trust {file}`"));
+                return Some(finding);
+            }
+        };
         let finding = Finding::warning(code::NOT_TRUSTED, what)
             .at(&policy.place.source, policy.place.span.clone(), "does not count yet")
             .help(format!("look at it and accept it with `toolwright trust {file}`"));

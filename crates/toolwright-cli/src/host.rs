@@ -4,6 +4,7 @@
 //! does not check and a composite that is refused stay visible with their reasons.
 
 mod composites;
+mod layers;
 mod leaves;
 mod needs;
 mod order;
@@ -48,6 +49,8 @@ pub(crate) struct Host {
     pub(crate) secrets: Secrets,
     /// Owners that were looked at, when not everything was.
     needed: Option<needs::Needs>,
+    /// What the command line allows and no tool is called.
+    misnamed: Vec<Finding>,
     upstreams: Vec<Upstream>,
     /// What the files say about composites, for places.
     composites: Vec<CompositeEntry>,
@@ -111,12 +114,15 @@ impl Host {
         let upstreams = build.leaves(&asked).await;
         build.duplicate_sources();
         build.claim_composites();
+        build.claim_for_the_user();
         build.duplicates();
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
         build.composites(needed.as_ref());
+        let misnamed = build.allowed_of_nothing();
         let mut host = build.close(needed, upstreams);
+        host.misnamed = misnamed;
         host.composites = config.composites;
         host
     }
@@ -144,6 +150,11 @@ impl Host {
         sources.filter_map(|source| source.why.as_ref()).next()
     }
 
+    /// What the command line allows and no tool is called.
+    pub(crate) fn misnamed(&self) -> Vec<Finding> {
+        self.misnamed.clone()
+    }
+
     /// Findings that stand in the way of what was asked for.
     pub(crate) fn in_the_way(&self) -> Vec<Finding> {
         self.findings.iter().filter(|finding| finding.severity == Severity::Error && self.concerns(&finding.owner)).cloned().collect()
@@ -167,7 +178,17 @@ impl Build<'_> {
         crate::diagnostic::sort(&mut findings);
         let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
         let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();
-        Host { catalog: self.registry.seal(), tools, sources, findings, secrets, needed, upstreams, composites: Vec::new() }
+        Host {
+            catalog: self.registry.seal(),
+            tools,
+            sources,
+            findings,
+            secrets,
+            needed,
+            misnamed: Vec::new(),
+            upstreams,
+            composites: Vec::new(),
+        }
     }
 
     /// The first error about an owner, as the reason why it cannot be used.

@@ -16,12 +16,14 @@ mod host;
 mod input;
 mod interrupt;
 mod output;
+mod ownership;
 mod paths;
 mod progress;
 mod secret;
 mod style;
 mod trust;
 mod view;
+mod visible;
 mod wire;
 mod wiring;
 

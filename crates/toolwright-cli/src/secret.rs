@@ -4,13 +4,17 @@
 //! `headers:` is known here, however it looks.
 
 use std::fmt;
+use std::ops::Range;
 
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "[secret]";
 
-/// Values shorter than this many bytes are not searched for: they are no secrets, and masking
-/// every `1` or `on` would make messages unreadable.
-const SECRET_BYTES_MIN: usize = 4;
+/// Values shorter than this many characters are not searched for: they are no secrets, and masking every `1`, `on`
+/// or `false` would make messages unreadable.
+pub(crate) const SECRET_LENGTH_MIN: usize = 6;
+
+/// The shortest word of a longer value that is searched for alone.
+const WORD_LENGTH_MIN: usize = 8;
 
 /// Text whose `Debug` and `Display` print `[secret]`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +44,37 @@ impl fmt::Display for Secret {
     }
 }
 
+/// The text with `[secret]` for what stands before the `@` of an address: `https://user:password@host`.
+pub(crate) fn without_logins(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for login in logins(text) {
+        out.push_str(text.get(at..login.start).unwrap_or_default());
+        out.push_str(MASK);
+        at = login.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// From this length on, a name in an address counts as a token.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// Where `user:password` stands in addresses.
+pub(crate) fn logins(text: &str) -> Vec<Range<usize>> {
+    let begins = text.match_indices("://").map(|(at, found)| at + found.len());
+    let login = |start: usize| {
+        let rest = text.get(start..)?;
+        let ends = |c: char| c.is_whitespace() || c.is_control() || "/?#\"'`<>".contains(c);
+        let authority = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
+        let login = authority.get(..authority.rfind('@')?)?;
+        // A short name alone is no secret: `ssh://git@host`.
+        let shown = login == MASK || (!login.contains(':') && login.len() < TOKEN_BYTES_MIN);
+        (!shown).then(|| start..start + login.len())
+    };
+    begins.filter_map(login).collect()
+}
+
 /// Every secret of a configuration, longest first, so that a value that contains another is
 /// masked whole.
 #[derive(Clone, Debug, Default)]
@@ -51,9 +86,9 @@ impl Secrets {
     /// Adds one value; a value of several words (`Bearer abc`) also hides its longer words.
     pub(crate) fn add(&mut self, value: &str) {
         let trimmed = value.trim();
-        let words = trimmed.split_whitespace().filter(|word| word.len() >= 2 * SECRET_BYTES_MIN);
+        let words = trimmed.split_whitespace().filter(|word| word.chars().count() >= WORD_LENGTH_MIN);
         for text in std::iter::once(trimmed).chain(words) {
-            if text.len() >= SECRET_BYTES_MIN && !self.known.iter().any(|k| k.expose() == text) {
+            if text.chars().count() >= SECRET_LENGTH_MIN && !self.known.iter().any(|k| k.expose() == text) {
                 self.known.push(Secret::new(text));
             }
         }
@@ -72,7 +107,7 @@ impl Secrets {
         self.known.iter().map(|secret| secret.0.clone()).collect()
     }
 
-    /// `text` with every known value replaced, also where it was escaped for JSON.
+    /// `text` with every known value replaced, also where it was escaped for JSON, and every login in an address.
     pub(crate) fn mask(&self, text: &str) -> String {
         let mut masked = text.to_owned();
         for secret in &self.known {
@@ -87,7 +122,7 @@ impl Secrets {
                 masked = masked.replace(escaped, MASK);
             }
         }
-        masked
+        without_logins(&masked)
     }
 }
 
@@ -114,12 +149,12 @@ impl Secrets {
         }
     }
 
-    /// The same for a value of the core; one that holds nothing known is given back as it is.
+    /// The same for a value of the core.
     pub(crate) fn mask_value(&self, value: &toolwright::Value) -> toolwright::Value {
-        match self.known.is_empty() {
-            true => value.clone(),
-            false => toolwright::Value::from_json(self.mask_json(value.to_json())).unwrap_or(toolwright::Value::Null),
-        }
+        let json = value.to_json();
+        let masked = self.mask_json(json.clone());
+        // What holds nothing to hide is given back as it is, with every digit of its numbers.
+        if masked == json { value.clone() } else { toolwright::Value::from_json(masked).unwrap_or(toolwright::Value::Null) }
     }
 }
 
@@ -136,9 +171,9 @@ mod tests {
     #[test]
     fn masking_goes_by_value_longest_first_and_by_word() {
         let mut secrets = Secrets::default();
-        secrets.add("abcd");
+        secrets.add("abcd-e");
         secrets.add("Bearer abcd-efgh-1234");
-        assert_eq!(secrets.mask("x abcd-efgh-1234 y abcd z Bearer abcd-efgh-1234"), "x [secret] y [secret] z [secret]");
+        assert_eq!(secrets.mask("x abcd-efgh-1234 y abcd-e z Bearer abcd-efgh-1234"), "x [secret] y [secret] z [secret]");
     }
 
     #[test]
@@ -151,17 +186,35 @@ mod tests {
     #[test]
     fn a_document_stays_one_whatever_a_secret_is() {
         let mut secrets = Secrets::default();
-        secrets.add("true");
-        secrets.add("read");
-        let document = serde_json::json!({"ok": true, "read": "I read it", "step": "read", "list": ["true", 1.50]});
-        let masked = r#"{"ok":true,"read":"I [secret] it","step":"read","list":["[secret]",1.50]}"#;
+        secrets.add("reading");
+        let document = serde_json::json!({"ok": true, "reading": "I am reading it", "step": "reading", "list": ["reading", 1.50]});
+        let masked = r#"{"ok":true,"reading":"I am [secret] it","step":"reading","list":["[secret]",1.50]}"#;
         assert_eq!(secrets.mask_json(document).to_string(), masked.replace("1.50", "1.5"));
     }
 
     #[test]
     fn short_values_are_left_alone() {
         let mut secrets = Secrets::default();
-        secrets.add("on");
-        assert_eq!(secrets.mask("on and on"), "on and on");
+        for word in ["on", "off", "yes", "no", "true", "false", "read", "größe"] {
+            secrets.add(word);
+        }
+        let text = "on and off, yes, no, true, false, read, größe";
+        assert_eq!(secrets.mask(text), text);
+    }
+
+    #[test]
+    fn logins_in_addresses_are_masked() {
+        let none = Secrets::default();
+        for (text, masked) in [
+            ("at https://me:pass@host/x", "at https://[secret]@host/x"),
+            ("https://me:p@ss@host, http://a:b@c", "https://[secret]@host, http://[secret]@c"),
+            ("https://ghp_0123456789abcdef@host", "https://[secret]@host"),
+            ("https://host/a@b ssh://git@host", "https://host/a@b ssh://git@host"),
+            ("://", "://"),
+            ("https://[secret]@host", "https://[secret]@host"),
+        ] {
+            assert_eq!(none.mask(text), masked);
+            assert_eq!(none.mask(masked), masked);
+        }
     }
 }

@@ -1,18 +1,29 @@
-//! Which project files the user has accepted: for each, a hash of its `policy` section.
+//! Which project files the user has accepted: for each, a hash of its `policy` section and of the tools listed in it.
 //!
 //! One record per file, in the user's data folder, readable by the user alone. The format is
 //! versioned; a record of another version counts as none, which asks again and grants nothing.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::ownership;
+
 /// The version of the record; changed when a field changes its meaning.
-const RECORD_VERSION: u32 = 1;
+const RECORD_VERSION: u32 = 2;
+
+/// The largest record that is read.
+const RECORD_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What every version of a record has.
+#[derive(Debug, Deserialize)]
+struct Version {
+    version: u32,
+}
 
 /// What is kept about one accepted file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,7 +31,7 @@ struct Record {
     version: u32,
     /// The canonical path of the file.
     file: String,
-    /// The hash of its `policy` section.
+    /// The hash of its `policy` section and of the tools listed in it.
     policy: String,
     /// The tools that were accepted, to show what a change adds.
     tools: Vec<String>,
@@ -35,6 +46,8 @@ pub(crate) enum Verdict {
     Changed(Vec<String>),
     /// The user was never asked.
     Unknown,
+    /// What is remembered of it cannot be believed, and why.
+    Unusable(String),
 }
 
 /// The records in the user's data folder.
@@ -51,13 +64,26 @@ impl TrustStore {
 
     /// Whether the user accepted this state of the file's section.
     ///
-    /// A record that cannot be read counts as none.
+    /// A record that cannot be read or believed grants nothing.
     pub(crate) fn verdict(&self, file: &Path, section_hash: &str) -> Verdict {
         match self.record(file) {
-            Some(record) if record.policy == section_hash => Verdict::Accepted,
-            Some(record) => Verdict::Changed(record.tools),
-            None => Verdict::Unknown,
+            Ok(Some(record)) if record.policy == section_hash => Verdict::Accepted,
+            Ok(Some(record)) => Verdict::Changed(record.tools),
+            Ok(None) => Verdict::Unknown,
+            Err(why) => Verdict::Unusable(why),
         }
+    }
+
+    /// Why the folder cannot be believed; it need not be there yet.
+    fn folder(&self) -> Result<(), String> {
+        let above = self.dir.parent().into_iter();
+        for dir in above.chain([self.dir.as_path()]) {
+            let why = fs::metadata(dir).ok().and_then(|found| ownership::not_believed(&found));
+            if let Some(why) = why {
+                return Err(format!("the folder `{}` cannot be believed: {why}", dir.display()));
+            }
+        }
+        Ok(())
     }
 
     /// Keeps that the user accepted this section.
@@ -73,6 +99,7 @@ impl TrustStore {
         };
         let text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
         create_private_dir(&self.dir)?;
+        self.folder().map_err(io::Error::other)?;
         let target = self.path(file);
         let draft = target.with_extension(format!("draft-{}", std::process::id()));
         let written = write_private(&draft, &text).and_then(|()| fs::rename(&draft, &target));
@@ -95,11 +122,37 @@ impl TrustStore {
         }
     }
 
-    fn record(&self, file: &Path) -> Option<Record> {
-        let text = fs::read_to_string(self.path(file)).ok()?;
-        let record: Record = serde_json::from_str(&text).ok()?;
-        let same = record.version == RECORD_VERSION && record.file == file.to_string_lossy();
-        same.then_some(record)
+    fn record(&self, file: &Path) -> Result<Option<Record>, String> {
+        let path = self.path(file);
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
+        };
+        self.folder()?;
+        let wrong = |why: &str| format!("`{}` cannot be believed: {why}", path.display());
+        if !found.is_file() {
+            return Err(wrong("it is no regular file"));
+        }
+        if let Some(why) = ownership::not_believed(&found) {
+            return Err(wrong(&why));
+        }
+        let mut bytes = Vec::new();
+        let read = fs::File::open(&path).and_then(|file| file.take(RECORD_BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+        if bytes.len() as u64 > RECORD_BYTES_MAX {
+            return Err(wrong("it is larger than 1 MiB"));
+        }
+        let damaged = |_| wrong("it is damaged");
+        let version: Version = serde_json::from_slice(&bytes).map_err(damaged)?;
+        if version.version != RECORD_VERSION {
+            return Ok(None);
+        }
+        let record: Record = serde_json::from_slice(&bytes).map_err(damaged)?;
+        match record.file == file.to_string_lossy() {
+            true => Ok(Some(record)),
+            false => Err(wrong("it is about another file")),
+        }
     }
 
     fn path(&self, file: &Path) -> PathBuf {
@@ -108,9 +161,9 @@ impl TrustStore {
     }
 }
 
-/// The hash of a `policy` section: of what it says, not of how it is laid out.
+/// The hash of a section: of what it says, not of how it is laid out.
 pub(crate) fn section_hash(section: &Value) -> String {
-    let mut canonical = String::from("toolwright policy 1\n");
+    let mut canonical = String::from("toolwright policy 2\n");
     write_canonical(section, &mut canonical);
     format!("sha256:{}", hex(&Sha256::digest(canonical.as_bytes())))
 }

@@ -48,6 +48,8 @@ pub(crate) struct Inside {
     pub(crate) touches: Vec<String>,
     /// Its effects: the way to the step, the tool, and the effect.
     pub(crate) effects: Vec<(Vec<String>, String, Option<Effect>)>,
+    /// How many more effects there are than are listed.
+    pub(crate) effects_left_out: usize,
 }
 
 /// A step of a composite.
@@ -130,7 +132,7 @@ impl State {
     }
 }
 
-/// An effect in a word or two: `read`, `write`, `write, idempotent`, `deploy`, `undeclared`.
+/// An effect in a word or two: `read`, `write`, `idempotent`, `deploy, write`, `undeclared`.
 pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
     let Some(effect) = effect else {
         return "undeclared".to_owned();
@@ -138,6 +140,8 @@ pub(crate) fn effect_words(effect: Option<&Effect>) -> String {
     match effect.impact {
         toolwright::Impact::Idempotent if effect.class.as_str() == "write" => "idempotent".to_owned(),
         toolwright::Impact::Idempotent => format!("{}, idempotent", effect.class),
+        // A word of someone's own may sound harmless: what counts stands behind it.
+        toolwright::Impact::Once if effect.class.as_str() != "write" => format!("{}, write", effect.class),
         toolwright::Impact::None | toolwright::Impact::Once => effect.class.to_string(),
     }
 }
@@ -211,6 +215,9 @@ impl ToolView {
                 .iter()
                 .map(|(path, tool, effect)| json!({"path": path, "tool": tool, "effect": effect.as_ref().map(effect_json)}));
             members.push(("effects", effects.collect()));
+            if inside.effects_left_out > 0 {
+                members.push(("effectsLeftOut", json!(inside.effects_left_out)));
+            }
         }
         if whole {
             members.push(("inputSchema", json!(self.input.as_ref().map(Value::to_json))));

@@ -8,9 +8,9 @@ use toolwright_mcp::upstream::{ServerSpec, Transport};
 use toolwright_sources::command::{CommandTool, Environment, Place as CommandPlace, Stdout};
 
 use crate::code;
-use crate::config::Config;
 use crate::config::reader::Place;
 use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
+use crate::config::{Config, Layer};
 use crate::diagnostic::{Finding, Owner, Span};
 use crate::exit::Exit;
 use crate::secret::Secret;
@@ -124,7 +124,7 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
     spec.prefix = entry.prefix.as_str().into();
     spec.trust_hints = entry.trust_hints;
     spec.clean_env = entry.clean_env;
-    spec.effects = effects(config, entry);
+    spec.effects = effects(config, source, entry);
     spec.secrets = source.secrets.exposed();
     spec.guard = guard();
     let times = [
@@ -139,8 +139,11 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
 }
 
 /// Effects that the file declares for tools of this server, by the server's own names.
-fn effects(config: &Config, entry: &ServerEntry) -> Vec<(toolwright::Text, toolwright::Effect)> {
-    let tools = config.tools.iter().filter_map(|tool| {
+fn effects(config: &Config, source: &Source, entry: &ServerEntry) -> Vec<(toolwright::Text, toolwright::Effect)> {
+    // What a project says about the user's server may only narrow, which is judged once the tool is known.
+    let users = config.layer(&source.place) == Layer::User;
+    let heard = config.tools.iter().filter(|tool| !users || config.layer(&tool.place) == Layer::User);
+    let tools = heard.filter_map(|tool| {
         let name = tool.id.strip_prefix(entry.prefix.as_str())?;
         Some((name.into(), tool.effect.clone()?))
     });

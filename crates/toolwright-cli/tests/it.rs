@@ -18,5 +18,7 @@ mod pictures;
 mod secrets;
 #[path = "it/servers.rs"]
 mod servers;
+#[path = "it/strangers.rs"]
+mod strangers;
 #[path = "it/trust.rs"]
 mod trust;

@@ -138,7 +138,8 @@ fn reply(text: &str, envelope: &Envelope<'_>, id: RequestId, replaced: usize, re
         let message = typed(text).unwrap_or_else(|| failed_handshake(id, "its reply to the handshake cannot be read"));
         return sent(message);
     }
-    let coded = match (envelope.result, envelope.error) {
+    // Some servers send `"error": null` beside a result.
+    let coded = match (envelope.result, envelope.error.filter(|error| error.get() != "null")) {
         (_, Some(error)) => format!("e:{}", error.get()),
         (Some(result), None) => {
             if wanted == Reading::List
@@ -384,6 +385,14 @@ mod tests {
             let Reply::Result(parsed) = reply(&format!(r#"{{"id":1,"result":{result}}}"#)) else { panic!("{result}") };
             assert_eq!(parsed.value, Value::parse(result).unwrap());
         }
+    }
+
+    #[test]
+    fn an_error_of_null_beside_a_result_is_no_error() {
+        let Reply::Result(parsed) = reply(r#"{"id":1,"result":{"a":1},"error":null}"#) else { panic!("no result") };
+        assert_eq!(parsed.value.to_json_string(), r#"{"a":1}"#);
+        assert!(matches!(reply(r#"{"id":1,"result":null,"error":{"code":1,"message":"x"}}"#), Reply::Error(_)));
+        assert!(matches!(reply(r#"{"id":1,"error":null}"#), Reply::Unreadable(_)));
     }
 
     #[test]

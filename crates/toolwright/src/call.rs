@@ -9,10 +9,11 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context as Waking, Poll};
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
@@ -53,10 +54,11 @@ pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Res
 
 #[cold]
 fn tell_repairs(call: &Call, repairs: &[Repair]) {
-    let Some(observer) = &call.scope.run.observer else { return };
     for repair in repairs {
-        let message = format!("{}: {}", repair.pointer, repair.action);
-        observer.observe(&Event::Warning { path: call.path(), code: "repaired_argument", message });
+        call.run().tell(|| {
+            let message = format!("{}: {}", repair.pointer, repair.action);
+            Event::Warning { path: call.path(), code: "repaired_argument", message }
+        });
     }
 }
 
@@ -103,7 +105,7 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
     begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
     let mut open = Open { journal, key: Some(key) };
     let outcome = execute(run, call, tool, passage).await;
-    let Some(key) = open.key.take() else { return outcome };
+    let Some(key) = open.key.clone() else { return outcome };
     passage.now = run.clock.as_ref().map(|clock| clock.now());
     let finished = journal.finish(Finish {
         key,
@@ -117,6 +119,7 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
         Eventually::Now(finished) => finished,
         Eventually::Later(finished) => finished.await,
     };
+    open.key = None;
     if let (Ok(()), Err(error)) = (&outcome, finished) {
         return Err(unwritten(&passage.answer, error, happened(tool)));
     }
@@ -142,9 +145,16 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
         context: &call.scope.run.context,
         cancel: &call.scope.run.cancel,
         depth: call.depth(),
+        steps_follow: tool.composite().is_some_and(|composite| gate.sees_steps_of(composite)),
+    };
+    let deciding = pin!(AssertUnwindSafe(gate.admit(&request)).catch_unwind());
+    // A person who is asked may never answer; whoever cancels the run must not wait for that.
+    let decided = match select(deciding, pin!(request.cancel.cancelled())).await {
+        Either::Left((decided, _)) => decided,
+        Either::Right(_) => return Err(Fault::Aborted.into()),
     };
     // Whatever goes wrong while deciding is a no.
-    let refusal = match AssertUnwindSafe(gate.admit(&request)).catch_unwind().await {
+    let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
         Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
@@ -153,7 +163,7 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
     Err(Fault::Gate(refusal).into())
 }
 
-/// A begun call. When its future is dropped half-way, the journal is told.
+/// A begun call. When its future is dropped before the outcome is written, the journal is told.
 struct Open<'a> {
     journal: &'a dyn RunJournal,
     key: Option<StepKey>,
@@ -309,13 +319,17 @@ impl Future for Execution<'_> {
 
     fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match catch_unwind(AssertUnwindSafe(|| this.look(waking))) {
-            Ok(Poll::Pending) if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+        let looked = catch_unwind(AssertUnwindSafe(|| match this.look(waking) {
+            Poll::Pending if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
             // A tool may hear of the cancellation before we look: it is the same end, and told in one way.
-            Ok(Poll::Ready(Err(_))) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
+            Poll::Ready(Err(_)) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
+            polled => polled,
+        }));
+        match looked {
             Ok(polled) => polled,
             Err(panic) => {
-                this.running = Running::Over;
+                // What is left of a tool that broke down may break down again while it is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
                 Poll::Ready(Err(Fault::Panicked { message: panic_message(&*panic), state: unknown(this.tool) }.into()))
             }
         }

@@ -2,7 +2,7 @@
 //! changes, so reading takes no lock and touches no shared counter.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::call::{self, Passage};
 use crate::cancel::CancelToken;
@@ -31,6 +31,9 @@ pub(crate) struct View {
     pub(crate) checks: Option<HostChecks>,
     pub(crate) limits: Limits,
 }
+
+/// Where composites find the catalogue that they were linked in, once it is sealed.
+pub(crate) type Home = Arc<OnceLock<Weak<View>>>;
 
 impl View {
     pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
@@ -88,6 +91,11 @@ impl Invocation {
         }
     }
 
+    pub(crate) fn input(mut self, input: Value) -> Self {
+        self.input = input;
+        self
+    }
+
     /// Name of the run: with the path of a call it makes the idempotency key.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
         self.run_id = id.into();
@@ -130,7 +138,7 @@ impl Invocation {
         self
     }
 
-    /// The host's clock.
+    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -180,8 +188,11 @@ impl ToolResult {
 }
 
 impl Catalog {
-    pub(crate) fn new(view: View) -> Self {
-        Self(Arc::new(view))
+    pub(crate) fn new(view: View, home: &Home) -> Self {
+        let view = Arc::new(view);
+        // Only the one registry that made it ever sets it.
+        let _ = home.set(Arc::downgrade(&view));
+        Self(view)
     }
 
     /// The tool of this name.
@@ -219,8 +230,7 @@ impl Catalog {
             let nearest = self.nearest(&invocation.tool).map(Text::from);
             return Err(Fault::Unavailable { tool: invocation.tool, nearest }.into());
         };
-        let mode = invocation.mode.clone();
-        run_one(Some(&self.0), &entry.tool, invocation, mode).await
+        run_one(Some(&self.0), &entry.tool, invocation).await
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others
@@ -249,8 +259,8 @@ impl Catalog {
 }
 
 /// A root call: from an invocation to a result.
-pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation, mode: Mode) -> Result<ToolResult, CallError> {
-    let Invocation { input, run_id, cancel, context, journal, observer, clock, .. } = invocation;
+pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
+    let Invocation { input, run_id, cancel, context, mode, journal, observer, clock, .. } = invocation;
     let dry = !matches!(mode, Mode::Real);
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {
@@ -273,7 +283,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
     });
-    let scope = Scope { run: run.clone(), node: tool.root_node() };
+    let scope = Scope { run: run.clone(), node: tool.root_node(), effectless: false };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
         Some(journal) => journal.end(outcome.is_ok()).get().await,
@@ -298,7 +308,7 @@ async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<Too
         let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
         if let Some(dry) = not_executed(&call, 0, &name, tool, &passage.arguments) {
             let (output, effect) = dry?;
-            return Ok(ToolResult { output: Some(output), effects: vec![effect], ..ToolResult::default() });
+            return Ok(ToolResult { output: Some(output), effects: vec![effect], notes: repairs, ..ToolResult::default() });
         }
     }
     let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
@@ -315,7 +325,9 @@ fn result_of(mut answer: Answer, tool: &ToolDef, effect_of_leaf: bool, repairs: 
         let step = effect::StepRecord { step: tool.0.name.clone(), index: 0, tool: tool.0.name.clone(), via: Vec::new() };
         vec![EffectRecord::Ran(step)]
     };
-    let effects = more.effects.unwrap_or_else(|| if effect_of_leaf { ran() } else { Vec::new() });
+    let reported = more.effects.unwrap_or_default();
+    // A tool that reports nothing at all cannot unsay that it ran.
+    let effects = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
     let mut notes = repairs;
     notes.extend(more.notes);
     ToolResult { output: answer.output, content_type: more.content_type, effects, notes, content: more.content, details: more.details }
@@ -327,10 +339,8 @@ fn unused_outputs(run: &Run) -> Vec<Text> {
     let unused = outputs.unused();
     let notes: Vec<Text> =
         unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
-    if let Some(observer) = &run.observer {
-        for note in &notes {
-            observer.observe(&Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
-        }
+    for note in &notes {
+        run.tell(|| Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
     }
     notes
 }

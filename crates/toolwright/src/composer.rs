@@ -11,10 +11,10 @@ use crate::catalog::{Invocation, ToolResult, run_one};
 use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
-use crate::composite::{CompositeBody, Derived, GateOf, StepEffect, derived_effect, lint, run, step_effects};
+use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
 use crate::diagnostics::Observer;
 use crate::error::{CallError, Fault};
-use crate::frame::{Clock, Context, Mode};
+use crate::frame::{Clock, Context};
 use crate::gate::{Chainability, StepCheck, StepGate};
 use crate::journal::Journal;
 use crate::reference::Dialect;
@@ -51,25 +51,40 @@ impl std::fmt::Debug for Composer {
 }
 
 /// What is bound to a composer now; built composites share it.
-pub(crate) struct Bound {
-    gate: RwLock<Option<Arc<dyn StepGate>>>,
-    listed: RwLock<Arc<BTreeSet<Text>>>,
+pub(crate) struct Bound(RwLock<Bindings>);
+
+/// Behind one lock, so that no tool of one gate is judged by the list that came with another.
+#[derive(Clone, Default)]
+struct Bindings {
+    gate: Option<Arc<dyn StepGate>>,
+    listed: Arc<BTreeSet<Text>>,
 }
 
 impl Bound {
+    fn now(&self) -> Bindings {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn gate(&self) -> Option<Arc<dyn StepGate>> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).gate.clone()
     }
 
-    /// The tool of this name now; an error when there is no gate to ask. A gate that breaks down gives no tool.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Option<ToolDef>, Chainability> {
-        let gate = self.gate().ok_or(Chainability::NoGate)?;
-        Ok(catch_unwind(AssertUnwindSafe(|| gate.resolve(name))).unwrap_or(None))
-    }
-
-    /// Whether the host lists the tool, by exactly this name.
+    /// Whether the host lists the tool now, by exactly this name.
     pub(crate) fn lists(&self, name: &str) -> bool {
-        self.listed.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).listed.contains(name)
+    }
+
+    /// The tool of this name now, and whether a step may use it. A gate that breaks down gives no tool.
+    pub(crate) fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
+        let Bindings { gate, listed } = self.now();
+        let Some(gate) = gate else { return (None, Chainability::NoGate) };
+        match catch_unwind(AssertUnwindSafe(|| gate.resolve(name))) {
+            Ok(Some(tool)) => {
+                let verdict = Chainability::of(&tool, listed.contains(name));
+                (Some(tool), verdict)
+            }
+            Ok(None) | Err(_) => (None, Chainability::Missing),
+        }
     }
 }
 
@@ -79,6 +94,12 @@ impl Bound {
 pub struct Binding {
     gate: Option<Arc<dyn StepGate>>,
     listed: Option<BTreeSet<Text>>,
+}
+
+impl std::fmt::Debug for Binding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Binding").field("gate", &self.gate.is_some()).field("listed", &self.listed).finish()
+    }
 }
 
 impl Binding {
@@ -100,16 +121,15 @@ impl Binding {
     }
 }
 
-/// How a pipeline is run.
-#[derive(Default)]
+/// How a pipeline is run: what an [`Invocation`] says, without a tool and an input.
+#[derive(Debug)]
 #[must_use]
-pub struct PipelineOptions {
-    pub(crate) dry: Option<Arc<StepOutputs>>,
-    pub(crate) rehearse: Option<Arc<StepOutputs>>,
-    pub(crate) cancel: CancelToken,
-    observer: Option<Arc<dyn Observer>>,
-    journal: Option<Arc<dyn Journal>>,
-    clock: Option<Arc<dyn Clock>>,
+pub struct PipelineOptions(Invocation);
+
+impl Default for PipelineOptions {
+    fn default() -> Self {
+        Self(Invocation::new("pipeline", Value::Null))
+    }
 }
 
 impl PipelineOptions {
@@ -118,48 +138,39 @@ impl PipelineOptions {
         Self::default()
     }
 
-    /// Dry: steps with side effects and nested composites take their output from `outputs`.
-    pub fn dry(mut self, outputs: StepOutputs) -> Self {
-        self.dry = Some(Arc::new(outputs));
-        self
+    /// As [`Invocation::dry`].
+    pub fn dry(self, outputs: StepOutputs) -> Self {
+        Self(self.0.dry(outputs))
     }
 
-    /// Dry, but nested composites are entered.
-    pub fn rehearse(mut self, outputs: StepOutputs) -> Self {
-        self.rehearse = Some(Arc::new(outputs));
-        self
+    /// As [`Invocation::rehearse`].
+    pub fn rehearse(self, outputs: StepOutputs) -> Self {
+        Self(self.0.rehearse(outputs))
     }
 
     /// The signal that reaches every step.
-    pub fn cancel(mut self, cancel: CancelToken) -> Self {
-        self.cancel = cancel;
-        self
+    pub fn cancel(self, cancel: CancelToken) -> Self {
+        Self(self.0.cancel(cancel))
     }
 
-    /// Who is told what happens.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
-        self
+    /// As [`Invocation::run_id`].
+    pub fn run_id(self, id: impl Into<Text>) -> Self {
+        Self(self.0.run_id(id))
     }
 
-    /// Where intents and outcomes are written. A dry run writes none.
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
+    /// As [`Invocation::journal`].
+    pub fn journal(self, journal: Arc<dyn Journal>) -> Self {
+        Self(self.0.journal(journal))
     }
 
-    /// The host's clock. Without one a cancelled step with side effects has no end to its grace period.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
-        self
+    /// As [`Invocation::observer`].
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        Self(self.0.observer(observer))
     }
 
-    fn mode(&self) -> Mode {
-        match (&self.dry, &self.rehearse) {
-            (_, Some(outputs)) => Mode::Rehearse(outputs.clone()),
-            (Some(outputs), None) => Mode::Dry(outputs.clone()),
-            (None, None) => Mode::Real,
-        }
+    /// As [`Invocation::clock`].
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self(self.0.clock(clock))
     }
 }
 
@@ -194,7 +205,7 @@ impl Composer {
     }
 
     fn with_gate(gate: Option<Arc<dyn StepGate>>) -> Self {
-        let bound = Bound { gate: RwLock::new(gate), listed: RwLock::default() };
+        let bound = Bound(RwLock::new(Bindings { gate, listed: Arc::default() }));
         Self { bound: Arc::new(bound), dialect: Dialect::Strict }
     }
 
@@ -210,14 +221,13 @@ impl Composer {
         self.dialect != Dialect::Page
     }
 
-    /// Replaces each given member. The list is replaced, never merged, and is read at every check.
+    /// Replaces each given member, both at once. The list is replaced, never merged, and is read at every check.
     pub fn bind(&self, binding: Binding) {
-        if let Some(gate) = binding.gate {
-            *self.bound.gate.write().unwrap_or_else(PoisonError::into_inner) = Some(gate);
-        }
-        if let Some(listed) = binding.listed {
-            *self.bound.listed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listed);
-        }
+        let mut now = self.bound.0.write().unwrap_or_else(PoisonError::into_inner);
+        // What was bound before is dropped after the lock, since a gate may have a `Drop` of its own.
+        let _gate = binding.gate.and_then(|gate| now.gate.replace(gate));
+        let _listed = binding.listed.map(|listed| std::mem::replace(&mut now.listed, Arc::new(listed)));
+        drop(now);
     }
 
     /// Whether a gate is bound.
@@ -227,24 +237,13 @@ impl Composer {
 
     /// The gate's tool of this name now.
     pub fn resolve(&self, name: &str) -> Option<ToolDef> {
-        self.bound.resolve(name).ok().flatten()
+        self.bound.judge(name).0
     }
 
     /// Whether a step may use this tool now.
     pub fn check(&self, name: &str) -> StepCheck {
-        let (_, verdict) = self.judge(name);
+        let (_, verdict) = self.bound.judge(name);
         StepCheck { verdict, message: verdict.message(name) }
-    }
-
-    fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
-        match self.bound.resolve(name) {
-            Err(verdict) => (None, verdict),
-            Ok(None) => (None, Chainability::Missing),
-            Ok(Some(tool)) => {
-                let verdict = Chainability::of(&tool, self.bound.lists(name));
-                (Some(tool), verdict)
-            }
-        }
     }
 
     /// False only when every step's tool declares no side effects and is no composite. True without a gate.
@@ -265,7 +264,7 @@ impl Composer {
     /// Everything that can be found before anything runs, over the tools the gate gives now: the form, references,
     /// tools that are unknown or may not be steps, arguments that a tool does not take or needs.
     pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
-        lint::lint(spec, Some(self.dialect), &|name| self.judge(name), &[])
+        lint::lint(spec, Some(self.dialect), &|name| self.bound.judge(name), &[])
     }
 
     /// Builds a tool with the id `composable:<name>`. It is owned and immutable: later edits of `spec` change
@@ -311,16 +310,8 @@ impl Composer {
             .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
         warnings.append(&mut compiled.warnings);
         compiled.warnings = warnings;
-        let mut derived = Derived { depth: 1, ..Derived::default() };
-        for step in &spec.steps {
-            if !derived.tools.contains(&step.tool) {
-                derived.tools.push(step.tool.clone());
-            }
-            match self.resolve(&step.tool) {
-                Some(tool) => derived.effects.extend(step_effects(&step.name, &tool)),
-                None => derived.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
-            }
-        }
+        let mut derived = Derived::default();
+        spec.steps.iter().for_each(|step| derived.add(step, self.resolve(&step.tool).as_ref()));
         Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled))
     }
 
@@ -343,11 +334,6 @@ impl Composer {
         }
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
-        let mode = options.mode();
-        let mut invocation = Invocation::new("pipeline", input).context(context).cancel(options.cancel);
-        invocation.observer = options.observer;
-        invocation.journal = options.journal;
-        invocation.clock = options.clock;
-        run_one(None, &pipeline, invocation, mode).await
+        run_one(None, &pipeline, options.0.input(input).context(context)).await
     }
 }

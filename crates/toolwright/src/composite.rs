@@ -7,8 +7,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::catalog::Home;
 use crate::composer::Bound;
 use crate::frame::Names;
+use crate::limits;
 use crate::reference::template::Plan;
 use crate::tool::{Body, Effect, Example, Impact, Origin, ToolDef};
 use crate::value::{Text, Value};
@@ -38,18 +40,50 @@ pub struct CompositeBody {
 
 /// Which gate a composite's steps go through.
 pub(crate) enum GateOf {
-    /// The catalogue it is registered in; steps are linked to positions in it.
-    Catalog(Box<[usize]>),
+    /// The catalogue it was registered in; steps are linked to positions in it.
+    Catalog { links: Box<[usize]>, home: Home },
     /// The gate of the composer that built it.
     Composer(Arc<Bound>),
 }
 
 /// Facts derived from the steps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Derived {
     pub(crate) effects: Vec<StepEffect>,
+    /// Effects beyond those that are listed: composites of composites multiply them.
+    pub(crate) effects_left_out: usize,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
+}
+
+impl Default for Derived {
+    /// Those of a composite without steps.
+    fn default() -> Self {
+        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1 }
+    }
+}
+
+impl Derived {
+    /// Takes in one step. A tool that is not known may do anything.
+    pub(crate) fn add(&mut self, step: &StepSpec, tool: Option<&ToolDef>) {
+        let room = limits::COMPOSITE_EFFECTS_MAX.saturating_sub(self.effects.len());
+        match tool {
+            Some(tool) => {
+                let (some, more) = step_effects(&step.name, tool, room);
+                self.effects.extend(some);
+                self.effects_left_out = self.effects_left_out.saturating_add(more);
+            }
+            None if room == 0 => self.effects_left_out = self.effects_left_out.saturating_add(1),
+            None => self.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
+        }
+        let inner = tool.and_then(ToolDef::composite);
+        self.depth = self.depth.max(inner.map_or(1, |inner| inner.depth().saturating_add(1)));
+        for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(CompositeBody::tools)) {
+            if !self.tools.contains(tool) {
+                self.tools.push(tool.clone());
+            }
+        }
+    }
 }
 
 /// One effect a composite can have, through which steps.
@@ -91,6 +125,12 @@ impl Program {
     }
 }
 
+impl std::fmt::Debug for CompositeBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompositeBody").field("spec", &self.spec).field("derived", &self.derived).finish_non_exhaustive()
+    }
+}
+
 impl CompositeBody {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, compiled: Compiled) -> Self {
         Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
@@ -111,6 +151,11 @@ impl CompositeBody {
         &self.derived.effects
     }
 
+    /// How many more effects it can have than [`CompositeBody::effects`] lists.
+    pub fn effects_left_out(&self) -> usize {
+        self.derived.effects_left_out
+    }
+
     /// Tools it touches, each once, in order of first use; tools of nested composites too.
     pub fn tools(&self) -> &[Text] {
         &self.derived.tools
@@ -119,6 +164,11 @@ impl CompositeBody {
     /// How deep composites nest in it; 1 for a composite of leaves.
     pub fn depth(&self) -> u32 {
         self.derived.depth
+    }
+
+    /// Tells it from every other composite that is there at the same time.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     /// A program that nobody else runs on.
@@ -223,16 +273,19 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
     Effect::new(class.map_or(arcstr::literal!("write"), |effect| effect.class.clone()), Impact::Once)
 }
 
-/// The effects of using `tool` as a step named `step`.
-pub(crate) fn step_effects(step: &Text, tool: &ToolDef) -> Vec<StepEffect> {
+/// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
+fn step_effects(step: &Text, tool: &ToolDef, room: usize) -> (Vec<StepEffect>, usize) {
     if let Body::Composite(body) = &tool.0.body {
-        let inner = body.derived.effects.iter();
-        return inner
-            .map(|effect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() })
-            .collect();
+        let Derived { effects, effects_left_out, .. } = &body.derived;
+        let within =
+            |effect: &StepEffect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() };
+        let listed = effects.iter().take(room).map(within).collect();
+        return (listed, effects_left_out.saturating_add(effects.len().saturating_sub(room)));
     }
+    let effect = || StepEffect { path: vec![step.clone()], tool: tool.0.name.clone(), effect: tool.effect().cloned() };
     match tool.has_side_effects() {
-        Some(false) => Vec::new(),
-        _ => vec![StepEffect { path: vec![step.clone()], tool: tool.0.name.clone(), effect: tool.effect().cloned() }],
+        Some(false) => (Vec::new(), 0),
+        _ if room == 0 => (Vec::new(), 1),
+        _ => (vec![effect()], 0),
     }
 }

@@ -1,5 +1,5 @@
 //! What a run tells while it is under way: one fact an event, to the observer
-//! that the caller gave. Observers cannot change a run.
+//! that the caller gave. Observers cannot change a run, not even by panicking.
 
 use crate::value::Text;
 

@@ -212,7 +212,7 @@ impl CallError {
             Fault::Refused { code, .. } => code,
             Fault::Gate(refusal) => &refusal.code,
             Fault::Aborted => "step_aborted",
-            Fault::InvalidSpec(error) => error.issues.first().map_or("invalid_spec", |issue| issue.code),
+            Fault::InvalidSpec(error) => error.code(),
             Fault::Unresolved(_) => "unresolved_reference",
             Fault::InvalidArguments(_) => "invalid_args",
             Fault::Tool { error, .. } => error.own_code().unwrap_or("tool_failed"),

@@ -1,6 +1,7 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! composites. Kept by the runtime, where no tool or caller can reset it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +77,16 @@ pub(crate) struct Run {
     pub(crate) limits: Limits,
 }
 
+impl Run {
+    /// Tells the observer, if there is one. It cannot change a run, so one that breaks down does not end it.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        if let Some(observer) = &self.observer {
+            let event = event();
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+        }
+    }
+}
+
 /// Names of one composite and its steps, for paths, events and errors.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -114,14 +125,35 @@ pub(crate) struct PathNode {
     pub(crate) names: Arc<Names>,
     /// Composites entered to get here, this one included.
     pub(crate) depth: u32,
+    pub(crate) identity: Identity,
+}
+
+/// Which composite runs and through which gate, as addresses: compared only while the run holds both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) composite: usize,
+    pub(crate) gate: usize,
 }
 
 impl PathNode {
+    /// This place and those around it, innermost first.
+    pub(crate) fn outwards(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |node| node.parent.as_ref().map(|(parent, _)| &**parent))
+    }
+
     /// Composites on the way here, innermost first.
     pub(crate) fn lineage(&self) -> impl Iterator<Item = &Text> {
-        std::iter::successors(Some(self), |node| node.parent.as_ref().map(|(parent, _)| &**parent))
-            .map(|node| &node.names.composite)
-            .filter(|name| !name.is_empty())
+        self.outwards().map(|node| &node.names.composite).filter(|name| !name.is_empty())
+    }
+
+    /// Whether a composite on the way here is `composite`, or has the name `tool` where `gate` finds its tools.
+    pub(crate) fn is_inside(&self, composite: usize, gate: usize, tool: &str) -> bool {
+        self.outwards().any(|node| {
+            let entered_as = node.parent.as_ref().and_then(|(parent, at)| Some((parent.identity.gate, parent.names.step(*at)?)));
+            node.identity.composite == composite
+                || (node.identity.gate == gate && node.names.composite == tool)
+                || entered_as.is_some_and(|(by, step)| by == gate && step.tool == tool)
+        })
     }
 
     fn write(&self, step: u32, out: &mut String) {
@@ -157,6 +189,8 @@ impl PathNode {
 pub(crate) struct Scope {
     pub(crate) run: Arc<Run>,
     pub(crate) node: Arc<PathNode>,
+    /// A composite on the way here was accepted as one without side effects: nothing inside it may have any.
+    pub(crate) effectless: bool,
 }
 
 /// One call as the called tool sees it. Owned and cheap to clone.
@@ -225,10 +259,7 @@ impl Call {
 
     /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
     pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        if let Some(observer) = &self.scope.run.observer {
-            let path = self.scope.node.path(self.step);
-            observer.observe(&Event::Progress { path, message: message.into(), done, total });
-        }
+        self.scope.run.tell(|| Event::Progress { path: self.path(), message: message.into(), done, total });
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {

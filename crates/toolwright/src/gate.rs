@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::cancel::CancelToken;
 use crate::catalog::View;
 use crate::composer::Bound;
+use crate::composite::{CompositeBody, GateOf};
 use crate::frame::Context;
 use crate::journal::Eventually;
 use crate::tool::{BoxFuture, ToolDef};
@@ -41,6 +42,8 @@ pub struct StepRequest<'a> {
     pub cancel: &'a CancelToken,
     /// Composites entered to get here.
     pub depth: u32,
+    /// The tool is a composite, and each of its steps comes to these same checks.
+    pub steps_follow: bool,
 }
 
 /// A host's check said no.
@@ -184,19 +187,29 @@ impl<'g> Gate<'g> {
     pub(crate) fn resolve(&self, index: usize, name: &str) -> (Option<StepTool<'g>>, Chainability) {
         match self {
             Self::Catalog { view, links } => match links.get(index).and_then(|link| view.entry(*link)) {
-                // The link was made in this catalogue; the name is looked at all the same, so that a composite
-                // that strayed into another one meets a refusal and not a stranger.
                 Some(entry) if entry.tool.name() == name => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
                 _ => (None, Chainability::Missing),
             },
-            Self::Composer(bound) => match bound.resolve(name) {
-                Ok(Some(tool)) => {
-                    let verdict = Chainability::of(&tool, bound.lists(name));
-                    (Some(StepTool::Owned(tool)), verdict)
-                }
-                Ok(None) => (None, Chainability::Missing),
-                Err(verdict) => (None, verdict),
-            },
+            Self::Composer(bound) => {
+                let (tool, verdict) = bound.judge(name);
+                (tool.map(StepTool::Owned), verdict)
+            }
+        }
+    }
+
+    /// Tells it from every other gate that is there at the same time.
+    pub(crate) fn address(&self) -> usize {
+        match self {
+            Self::Catalog { view, .. } => std::ptr::from_ref::<View>(view).addr(),
+            Self::Composer(bound) => std::ptr::from_ref::<Bound>(bound).addr(),
+        }
+    }
+
+    /// Whether the steps of this composite come to this very gate themselves.
+    pub(crate) fn sees_steps_of(&self, composite: &CompositeBody) -> bool {
+        match &composite.gate {
+            GateOf::Catalog { home, .. } => home.get().is_some_and(|home| home.as_ptr().addr() == self.address()),
+            GateOf::Composer(bound) => Arc::as_ptr(bound).addr() == self.address(),
         }
     }
 
@@ -246,6 +259,18 @@ enum Approval {
     Needed(Option<Arc<dyn Approver>>),
 }
 
+impl std::fmt::Debug for HostChecks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let asks = match &self.approval {
+            Approval::NotNeeded => "nobody",
+            Approval::Needed(None) => "nobody there",
+            Approval::Needed(Some(_)) => "an approver",
+        };
+        let permission = self.permission.is_some();
+        f.debug_struct("HostChecks").field("disabled", &self.disabled).field("permission", &permission).field("asks", &asks).finish()
+    }
+}
+
 impl HostChecks {
     /// No checks yet.
     pub fn new() -> Self {
@@ -267,7 +292,8 @@ impl HostChecks {
     }
 
     /// Steps with side effects need a yes from `approver`; without one, nobody can give it and they are refused.
-    /// A nested composite is never asked for: its own steps are.
+    /// A nested composite is not asked for: its own steps are. Only when they go through another gate, where nobody
+    /// might ask, is it asked for as a whole.
     #[must_use]
     pub fn approval(mut self, approver: Option<Arc<dyn Approver>>) -> Self {
         self.approval = Approval::Needed(approver);
@@ -281,10 +307,15 @@ impl HostChecks {
             return Err(refusal.help("the host has switched it off; only the host can switch it on"));
         }
         if let Some(permission) = &self.permission {
-            permission(step)?;
+            permission(step).map_err(|mut refusal| {
+                if refusal.code.is_empty() {
+                    refusal.code = arcstr::literal!("permission_denied");
+                }
+                refusal
+            })?;
         }
         let Approval::Needed(approver) = &self.approval else { return Ok(()) };
-        if step.tool.is_composite() || step.tool.has_side_effects() == Some(false) {
+        if step.steps_follow || step.tool.has_side_effects() == Some(false) {
             return Ok(());
         }
         let Some(approver) = approver else {
@@ -313,6 +344,12 @@ impl HostChecks {
 pub struct HostGate {
     resolve: Box<Resolve>,
     checks: HostChecks,
+}
+
+impl std::fmt::Debug for HostGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostGate").field("checks", &self.checks).finish_non_exhaustive()
+    }
 }
 
 impl HostGate {

@@ -19,6 +19,15 @@ pub enum Eventually<'a, T> {
     Later(BoxFuture<'a, T>),
 }
 
+impl<T: std::fmt::Debug> std::fmt::Debug for Eventually<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Now(value) => f.debug_tuple("Now").field(value).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
 impl<T> Eventually<'_, T> {
     /// Waits if it must.
     pub async fn get(self) -> T {
@@ -52,7 +61,7 @@ pub trait RunJournal: Send + Sync {
     fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>>;
     /// Writes the outcome of one call. Nobody sees the outcome before this is done.
     fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>>;
-    /// A call's future was dropped between its two records: what it did is not known.
+    /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
     fn abandoned(&self, key: &StepKey) {
         let _ = key;
     }
@@ -148,13 +157,14 @@ pub enum Record {
 }
 
 /// A journal in memory: the newest runs, each with its own buffer, so that runs do not wait for each other.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MemoryJournal {
     runs: Arc<Mutex<std::collections::VecDeque<Arc<MemoryRun>>>>,
     runs_max: usize,
 }
 
 /// One run of a [`MemoryJournal`].
+#[derive(Debug)]
 pub struct MemoryRun {
     head: RunRecord,
     records: Mutex<Vec<Record>>,

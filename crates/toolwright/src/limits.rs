@@ -28,6 +28,9 @@ pub const ERROR_INSTANCE_BYTES_MAX: u64 = 4_096;
 /// How deep composites may nest.
 pub const COMPOSITE_DEPTH_MAX: u32 = 8;
 
+/// Effects of one composite that are listed; composites of composites can multiply them beyond any list.
+pub const COMPOSITE_EFFECTS_MAX: usize = 200;
+
 /// Steps in one composite.
 pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 
@@ -54,6 +57,12 @@ pub const SCHEMA_REF_HOPS_MAX: usize = 32;
 
 /// Characters of a reference that a message shows.
 pub const REFERENCE_SHOWN_CHARS_MAX: usize = 200;
+
+/// Bytes of a name that a "did you mean" compares; longer ones are near to nothing.
+pub const NEAREST_NAME_BYTES_MAX: usize = 256;
+
+/// How many names a "did you mean" compares with one.
+pub const NEAREST_CANDIDATES_MAX: usize = 10_000;
 
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;

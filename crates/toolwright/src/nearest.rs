@@ -1,19 +1,32 @@
 //! "Did you mean": the nearest of some known names, or none when nothing is near.
 
+use crate::limits::{NEAREST_CANDIDATES_MAX, NEAREST_NAME_BYTES_MAX};
+
 /// The candidate that looks most like `word`; none when even that one is far away.
+///
+/// A name of more than [`NEAREST_NAME_BYTES_MAX`] bytes is near to nothing, and only the first [`NEAREST_CANDIDATES_MAX`]
+/// candidates are looked at: comparing costs the product of two lengths, and keys of foreign data come here.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > NEAREST_NAME_BYTES_MAX {
+        return None;
+    }
     let folded = word.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| {
-            let longest = word.chars().count().max(candidate.chars().count());
-            let candidate = candidate.to_lowercase();
-            let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
-            // One letter in place of the only other is no misspelling of it.
-            let misspelt = *distance <= (longest / 3).max(1) && *distance < longest;
-            misspelt || begins(&candidate, &folded) || begins(&folded, &candidate)
-        })
+        .take(NEAREST_CANDIDATES_MAX)
+        .filter(|candidate| candidate.len() <= NEAREST_NAME_BYTES_MAX)
+        .filter_map(|candidate| distance(&folded, candidate).map(|distance| (distance, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// How far `candidate` is from the folded word; none when that is too far.
+fn distance(folded: &str, candidate: &str) -> Option<usize> {
+    let candidate = candidate.to_lowercase();
+    let distance = strsim::damerau_levenshtein(folded, &candidate);
+    let longest = folded.chars().count().max(candidate.chars().count());
+    let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
+    // One letter in place of the only other is no misspelling of it.
+    let misspelt = distance <= (longest / 3).max(1) && distance < longest;
+    (misspelt || begins(&candidate, folded) || begins(folded, &candidate)).then_some(distance)
 }

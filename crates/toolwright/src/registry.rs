@@ -4,10 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Entry, View};
+use crate::catalog::{Catalog, Entry, Home, View};
 use crate::composite::compile::compile;
 use crate::composite::spec::{CompositeSpec, Severity, SpecIssue};
-use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint, step_effects};
+use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint};
 use crate::gate::{Chainability, HostChecks};
 use crate::limits::{self, Limits};
 use crate::reference::template::Plan;
@@ -16,7 +16,7 @@ use crate::tool::{Body, Origin, ToolDef, tool};
 use crate::value::{Text, Value};
 
 /// What the host decides once for a whole catalogue.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Policy {
     pub(crate) listed: BTreeSet<Text>,
@@ -54,20 +54,25 @@ impl Policy {
 pub struct RegisterError {
     /// Name of the tool.
     pub tool: Text,
-    /// Everything that is wrong with it. Pointers of a composite's issues lead into its specification.
+    /// Everything that is wrong with it, warnings too. Pointers of a composite's issues lead into its specification.
     pub issues: Vec<SpecIssue>,
 }
 
 impl RegisterError {
-    /// The code of the first issue.
+    /// The code of the first error.
     pub fn code(&self) -> &'static str {
-        self.issues.first().map_or("invalid_tool", |issue| issue.code)
+        self.errors().next().map_or("invalid_tool", |issue| issue.code)
+    }
+
+    /// The issues without the warnings.
+    fn errors(&self) -> impl Iterator<Item = &SpecIssue> {
+        self.issues.iter().filter(|issue| issue.severity == Severity::Error)
     }
 }
 
 impl std::fmt::Display for RegisterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<&str> = self.issues.iter().map(|issue| issue.message.as_str()).collect();
+        let messages: Vec<&str> = self.errors().map(|issue| issue.message.as_str()).collect();
         write!(f, "`{}` cannot be registered: {}", crate::cut(&self.tool, 80), messages.join("; "))
     }
 }
@@ -75,6 +80,7 @@ impl std::fmt::Display for RegisterError {
 impl std::error::Error for RegisterError {}
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
+#[derive(Clone, Debug)]
 pub enum Declaration {
     /// A tool.
     Tool(ToolDef),
@@ -101,6 +107,7 @@ pub struct Registry {
     index: HashMap<Text, usize>,
     policy: Policy,
     warnings: Vec<(Text, SpecIssue)>,
+    home: Home,
 }
 
 impl std::fmt::Debug for Registry {
@@ -162,7 +169,8 @@ impl Registry {
 
     /// Ends registration. From here on nothing changes.
     pub fn seal(self) -> Catalog {
-        Catalog::new(View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits })
+        let view = View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits };
+        Catalog::new(view, &self.home)
     }
 
     /// What is wrong with a tool's head: its name and its schemas.
@@ -224,13 +232,11 @@ impl Registry {
             issues.extend(found);
             RegisterError { tool: composite.id.clone(), issues }
         };
-        let mut issues = Vec::new();
-        if composite.spec.steps.is_empty() {
-            issues.push(problem("invalid_spec", crate::composite::spec::NO_STEPS.into(), None, "/steps".into()));
-        }
+        // A specification that was read is right; one may also be put together by hand.
+        let mut issues = composite.spec.wrong_form();
         let compiled = compile(&composite.id, &composite.spec).map_err(|found| issues.extend(found)).ok();
         let mut links = Vec::with_capacity(composite.spec.steps.len());
-        let mut derived = Derived { depth: 1, ..Derived::default() };
+        let mut derived = Derived::default();
         for index in 0..composite.spec.steps.len() {
             self.link(index, &composite.spec, &mut links, &mut derived, &mut issues);
         }
@@ -260,7 +266,8 @@ impl Registry {
             builder = builder.output_schema(output);
         }
         builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
-        let body = CompositeBody::new(composite.spec, GateOf::Catalog(links.into()), derived, compiled);
+        let gate = GateOf::Catalog { links: links.into(), home: self.home.clone() };
+        let body = CompositeBody::new(composite.spec, gate, derived, compiled);
         Ok((builder.close(Body::Composite(Arc::new(body))), issues))
     }
 
@@ -275,15 +282,7 @@ impl Registry {
         links.push(at);
         issues.extend(lint::not_allowed(index, step, entry.chainability));
         issues.extend(lint::wiring(index, step, &entry.tool));
-        derived.effects.extend(step_effects(&step.name, &entry.tool));
-        let inner = entry.tool.composite();
-        derived.depth = derived.depth.max(1 + inner.map_or(0, CompositeBody::depth));
-        let touched = std::iter::once(&step.tool).chain(inner.into_iter().flat_map(|inner| inner.tools()));
-        for tool in touched {
-            if !derived.tools.contains(tool) {
-                derived.tools.push(tool.clone());
-            }
-        }
+        derived.add(step, Some(&entry.tool));
     }
 
     /// The last step's schema, or what the `output` mapping gives.

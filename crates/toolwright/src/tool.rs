@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::composite::CompositeBody;
-use crate::frame::{Call, Names, PathNode};
+use crate::frame::{Call, Identity, Names, PathNode};
 use crate::schema::{CompiledSchema, SchemaError};
 use crate::value::{Text, Value};
 
@@ -211,7 +211,7 @@ impl ToolDef {
     }
 
     pub(crate) fn root_node(&self) -> Arc<PathNode> {
-        let node = || PathNode { parent: None, names: Arc::new(Names::of_root(&self.0.name)), depth: 0 };
+        let node = || PathNode { parent: None, names: Arc::new(Names::of_root(&self.0.name)), depth: 0, identity: Identity::default() };
         self.0.root.get_or_init(|| Arc::new(node())).clone()
     }
 
@@ -287,6 +287,12 @@ pub struct ToolBuilder {
     examples: Vec<Example>,
     origin: Option<Origin>,
     annotations: Option<Value>,
+}
+
+impl std::fmt::Debug for ToolBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolBuilder").field("id", &self.id).field("effect", &self.effect).finish_non_exhaustive()
+    }
 }
 
 impl ToolBuilder {

@@ -1,6 +1,11 @@
 //! Behaviour through the public API.
-#![expect(clippy::disallowed_methods, reason = "tests read their case files")]
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "what the tests stand on are tests too, and they read their case files"
+)]
 
 #[path = "it/arguments.rs"]
 mod arguments;
@@ -16,6 +21,8 @@ mod dry_running;
 mod field_cases;
 #[path = "it/gate.rs"]
 mod gate;
+#[path = "it/gates_meet.rs"]
+mod gates_meet;
 #[path = "it/journals.rs"]
 mod journals;
 #[path = "it/limits.rs"]

@@ -23,6 +23,9 @@ pub(crate) async fn check(app: &App, offline: bool) -> Exit {
         return app.interrupted(Exit::Interrupted);
     }
     leave_at_next();
+    if let Err(exit) = app.allows_what_is_there(&host) {
+        return exit;
+    }
     let findings = &host.findings;
     let (errors, _) = count(findings);
     match app.output.format {

@@ -114,11 +114,14 @@ fn steps(out: &mut String, output: Output, tool: &ToolView) {
         fact(out, output, name, &text);
     }
     fact(out, output, "touches", &inside.touches.join(", "));
-    let effects: Vec<String> = inside
+    let mut effects: Vec<String> = inside
         .effects
         .iter()
         .map(|(path, tool, effect)| format!("{} by {tool} ({})", effect_words(effect.as_ref()), one_line(&path.join("/"))))
         .collect();
+    if inside.effects_left_out > 0 {
+        effects.push(format!("and {} more", inside.effects_left_out));
+    }
     if !effects.is_empty() {
         fact(out, output, "effects", &effects.join("; "));
     }

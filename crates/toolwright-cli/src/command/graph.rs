@@ -46,7 +46,7 @@ pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
     match until_first(host.close()).await {
         Some(()) => {
             leave_at_next();
-            Ok(host)
+            app.allows_what_is_there(&host).map(|()| host)
         }
         None => Err(app.interrupted(Exit::Interrupted)),
     }

@@ -29,6 +29,9 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
         return app.interrupted(Exit::Interrupted);
     }
     leave_at_next();
+    if let Err(exit) = app.allows_what_is_there(&host) {
+        return exit;
+    }
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {
         Format::Json => json(&host, &shown),
@@ -161,8 +164,14 @@ fn inside(out: &mut String, output: Output, tool: &ToolView) {
     let text = format!("steps: {}", steps.join(" → "));
     let _ = writeln!(out, "{}", output.out.dim(&wrap(&text, output.width(), "      ")));
     if !inside.effects.is_empty() {
-        let effects: Vec<String> =
-            inside.effects.iter().map(|(_, tool, effect)| format!("{tool} ({})", effect_words(effect.as_ref()))).collect();
+        // One tool may be reached in many ways; here its name is enough.
+        let mut effects: Vec<String> = Vec::new();
+        for (_, tool, effect) in &inside.effects {
+            let words = format!("{tool} ({})", effect_words(effect.as_ref()));
+            if !effects.contains(&words) {
+                effects.push(words);
+            }
+        }
         let text = format!("effects: {}", effects.join(", "));
         let _ = writeln!(out, "{}", output.out.yellow(&wrap(&text, output.width(), "      ")));
     }

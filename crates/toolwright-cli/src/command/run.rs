@@ -124,6 +124,7 @@ async fn call(
 /// # Errors
 /// When it cannot; the reason is told already.
 pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolView, Exit> {
+    app.allows_what_is_there(host)?;
     let in_the_way = host.in_the_way();
     let Some(tool) = host.find(id) else {
         if !in_the_way.is_empty() {

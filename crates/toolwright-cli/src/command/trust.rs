@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::app::App;
 use crate::args::Format;
 use crate::code;
+use crate::config::listed;
 use crate::config::policy::PolicyEntry;
-use crate::config::source::SourceKind;
 use crate::config::{Config, Layer};
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::grant::{Grants, canonical, shell_word};
 use crate::host::{Host, Want};
-use crate::style::{cut, one_line, pad, wrap};
+use crate::style::{columns, cut, one_line, pad, wrap};
 use crate::trust::{TrustStore, Verdict};
 use crate::view::effect_words;
+use crate::visible::visible;
 
 /// What is asked for, ready to be shown.
 struct Request {
@@ -31,8 +32,8 @@ struct Request {
 struct Asked {
     id: String,
     effect: String,
-    /// The command line as the file writes it, of a tool that is one.
-    runs: Option<String>,
+    /// What the file says it runs, line by line.
+    lines: Vec<String>,
     new: bool,
 }
 
@@ -130,9 +131,10 @@ async fn request(app: &App, path: PathBuf, store: &TrustStore) -> Result<Option<
 async fn tools(app: &App, config: &Config, policy: &PolicyEntry, verdict: &Verdict) -> Vec<Asked> {
     let before = match verdict {
         Verdict::Changed(before) => before.as_slice(),
-        Verdict::Accepted | Verdict::Unknown => &[],
+        Verdict::Accepted | Verdict::Unknown | Verdict::Unusable(_) => &[],
     };
     let effects = effects(app, config).await;
+    let root = config.project().and_then(|file| file.root.as_ref());
     let ids = policy.tools.iter().map(|(id, _)| id.clone());
     ids.map(|id| Asked {
         effect: effects
@@ -140,22 +142,10 @@ async fn tools(app: &App, config: &Config, policy: &PolicyEntry, verdict: &Verdi
             .find(|(known, _)| *known == id)
             .map_or_else(|| "not described in this file".to_owned(), |(_, words)| words.clone()),
         new: !before.is_empty() && !before.contains(&id),
-        runs: command_line(config, &id),
+        lines: root.map_or_else(Vec::new, |root| listed::lines(root, &id, config.renamed(&id))),
         id,
     })
     .collect()
-}
-
-/// What the tool runs, as written: nothing is expanded, so nothing secret is shown.
-fn command_line(config: &Config, id: &str) -> Option<String> {
-    let commands = config.sources.iter().filter_map(|source| match &source.kind {
-        SourceKind::Commands(tools) => Some(tools),
-        SourceKind::Server(_) | SourceKind::Off { .. } => None,
-    });
-    let tool = commands.flatten().find(|tool| tool.id == id)?;
-    let words = tool.argv.iter().filter_map(|element| element.node.scalar());
-    let words: Vec<String> = words.map(|scalar| shell_word(&one_line(&scalar.text))).collect();
-    Some(words.join(" "))
 }
 
 async fn effects(app: &App, config: &Config) -> Vec<(String, String)> {
@@ -187,12 +177,16 @@ async fn effects(app: &App, config: &Config) -> Vec<(String, String)> {
     described.chain(declared).collect()
 }
 
+/// Columns that ids get at most.
+const ID_WIDTH_MAX: usize = 32;
+
 fn shown(app: &App, request: &Request) -> String {
     let style = app.output.err;
-    let width = request.tools.iter().map(|tool| tool.id.len()).max().unwrap_or_default();
+    let width = request.tools.iter().map(|tool| columns(&visible(&tool.id))).max().unwrap_or_default();
+    let width = width.min(ID_WIDTH_MAX);
     let mut out = format!(
         "composites of `{}` want to use {} with side effects:\n\n",
-        request.name,
+        visible(&request.name),
         match request.tools.len() {
             1 => "1 tool".to_owned(),
             many => format!("{many} tools"),
@@ -200,24 +194,26 @@ fn shown(app: &App, request: &Request) -> String {
     );
     for tool in &request.tools {
         let new = if tool.new { style.yellow("new  ") } else { String::new() };
-        let id = pad(&one_line(&tool.id), width);
+        let id = pad(&visible(&tool.id), width);
         let room = app.output.width().saturating_sub(width + 9);
-        let effect = cut(&tool.effect, room);
+        let effect = cut(&visible(&tool.effect), room);
         let _ = writeln!(out, "  {}  {new}{effect}", style.bold(&id));
-        if let Some(runs) = &tool.runs {
+        for line in &tool.lines {
             let indent = " ".repeat(width + 4);
             // The whole of it: what matters may stand at the end.
-            let text = wrap(&format!("runs: {runs}"), app.output.width(), &indent);
-            let _ = writeln!(out, "{}", style.dim(&text));
+            let _ = writeln!(out, "{}", style.dim(&wrap(line, app.output.width(), &indent)));
         }
     }
     if let Verdict::Changed(before) = &request.verdict {
         let gone = before.iter().filter(|id| !request.tools.iter().any(|tool| tool.id == **id));
-        let gone: Vec<String> = gone.map(|id| format!("`{}`", one_line(id))).collect();
-        let _ = writeln!(out, "\nyou accepted another list of this file before");
+        let gone: Vec<String> = gone.map(|id| format!("`{}`", visible(id))).collect();
+        let _ = writeln!(out, "\nyou accepted another state of this list, or of what its tools run, before");
         if !gone.is_empty() {
             let _ = writeln!(out, "no longer in it: {}", gone.join(", "));
         }
+    }
+    if let Verdict::Unusable(why) = &request.verdict {
+        let _ = writeln!(out, "\nwhat was remembered does not count: {}", visible(why));
     }
     out.push('\n');
     out
@@ -248,8 +244,8 @@ fn done(app: &App, request: &Request, word: &str) -> Exit {
             let file = shell_word(&request.name);
             app.output.result(&format!(
                 "{word}: composites of `{}` may use {}\n",
-                request.name,
-                ids.iter().map(|id| format!("`{}`", one_line(id))).collect::<Vec<_>>().join(", ")
+                visible(&request.name),
+                ids.iter().map(|id| format!("`{}`", visible(id))).collect::<Vec<_>>().join(", ")
             ));
             app.output.note(&format!("take it back with `toolwright trust {file} --revoke`\n"));
         }

@@ -1,20 +1,60 @@
-//! Which bytes of a file must not be quoted: what is written under `env` and `headers`.
+//! Which bytes of a file must not be quoted: what is written under `env` and `headers`, under members of a source that
+//! nobody knows (a misspelt `env`), and logins in addresses.
 //!
 //! A mistake is shown with the lines around it, and the line around it may hold a token.
 
+use super::members::{CLIENT_SERVER, COMMAND_SOURCE, COMMAND_TOOL, HTTP_SOURCE, STDIO_SOURCE, Shape};
 use super::yaml::{Kind, Node};
 use crate::diagnostic::Span;
-use crate::secret::Secrets;
+use crate::secret::{SECRET_LENGTH_MIN, Secrets, logins};
 
 /// Members whose values are nobody's business.
 const SECTIONS: [&str; 2] = ["env", "headers"];
 
 /// The bytes to hide. Without a tree (the file is no YAML) it goes by the look of the lines.
 pub(crate) fn spans(file: &str, root: Option<&Node>) -> Vec<Span> {
+    let mut spans = logins(file);
     match root {
-        Some(root) => in_tree(file, root),
-        None => in_lines(file),
+        Some(root) => {
+            spans.append(&mut in_tree(file, root));
+            spans.append(&mut in_sources(root));
+        }
+        None => spans.append(&mut in_lines(file)),
     }
+    spans
+}
+
+/// Values of members that mean nothing in an entry of a source.
+fn in_sources(root: &Node) -> Vec<Span> {
+    let section = |name: &str| root.get(name).and_then(Node::entries).unwrap_or_default();
+    let known = |shapes: &[&Shape], name: &str| shapes.iter().any(|shape| shape.names().any(|known| known == name));
+    let mut unknown = Vec::new();
+    for source in section("sources") {
+        for member in source.value.entries().unwrap_or_default() {
+            if !known(&[&COMMAND_SOURCE, &STDIO_SOURCE, &HTTP_SOURCE], &member.key) {
+                unknown.push(&member.value);
+            }
+        }
+        for tool in source.value.get("tools").and_then(Node::entries).unwrap_or_default() {
+            let members = tool.value.entries().unwrap_or_default().iter();
+            unknown.extend(members.filter(|member| !known(&[&COMMAND_TOOL], &member.key)).map(|member| &member.value));
+        }
+    }
+    for server in section("mcpServers") {
+        let members = server.value.entries().unwrap_or_default().iter();
+        unknown.extend(members.filter(|member| !known(&[&CLIENT_SERVER], &member.key)).map(|member| &member.value));
+    }
+    let mut spans = Vec::new();
+    while let Some(node) = unknown.pop() {
+        match &node.kind {
+            Kind::List(items) => unknown.extend(items),
+            Kind::Map(entries) => unknown.extend(entries.iter().map(|entry| &entry.value)),
+            // A word such as `read` is no secret, and a mistake is easier seen with it.
+            Kind::Scalar(scalar) if scalar.text.chars().count() < SECRET_LENGTH_MIN => {}
+            Kind::Scalar(_) => spans.push(node.span.clone()),
+        }
+    }
+    spans
 }
 
 /// Where known secrets stand written out anywhere else, such as a token that was pasted into `args`.
@@ -110,6 +150,13 @@ mod tests {
         let hidden = "a:\n  env: {T: *******, U: \"Bearer ${U}\" }\n  headers:\n    A: Bearer ${T}\n    B: ****** ***\n  url: u\n";
         assert_eq!(shown(text), hidden);
         assert_eq!(text.len(), hidden.len());
+    }
+
+    #[test]
+    fn values_of_members_that_nobody_knows_are_hidden() {
+        let text = "sources:\n  a: {enviroment: {T: hunter2}, command: x, y: [hunter2], url: 'http://a:hunter2@b'}\n  c:\n    tools:\n      d: {argv: [x], token: hunter2}\nmcpServers: {e: {key: hunter2}}\n";
+        assert!(!shown(text).contains("hunter2"), "{}", shown(text));
+        assert!(shown(text).contains("command: x") && shown(text).contains("argv: [x]"), "{}", shown(text));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::reader::Reader;
 use super::yaml::{self, Entry, Node, Problem};
 use super::{Config, Layer, LoadedFile, composite, mcp_servers, policy, source, tool};
 use crate::code;
-use crate::diagnostic::{Finding, SourceText};
+use crate::diagnostic::{Finding, Owner, SourceText};
 
 /// The names that are looked for without `--file`.
 pub(crate) const NAMES: [&str; 3] = ["toolwright.yaml", "toolwright.yml", "toolwright.json"];
@@ -83,12 +83,13 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
     let mut hidden = super::hidden::spans(source.text(), root.as_ref());
-    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, policy: None };
+    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, root: None, policy: None };
     for problem in problems {
         reader.findings.push(finding(problem, source, root.as_ref()));
     }
     if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
         members(&mut reader, config, &mut file, &root, &base);
+        file.root = Some(root);
     }
     hidden.extend(super::hidden::by_value(source.text(), &reader.secrets));
     source.hide(&hidden);
@@ -122,12 +123,14 @@ fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, 
         match member.key.as_str() {
             "sources" => {
                 for entry in section(reader, member) {
-                    config.sources.push(source::read(reader, entry, base));
+                    let source = source::read(reader, entry, base);
+                    add_source(reader, config, source, entry);
                 }
             }
             "mcpServers" => {
                 for entry in section(reader, member) {
-                    config.sources.push(mcp_servers::read(reader, entry, base));
+                    let source = mcp_servers::read(reader, entry, base);
+                    add_source(reader, config, source, entry);
                 }
             }
             "tools" => {
@@ -140,10 +143,26 @@ fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, 
                     config.composites.extend(composite::read(reader, entry));
                 }
             }
-            "policy" => file.policy = policy::read(reader, member),
+            "policy" => file.policy = policy::read(reader, member, root, &|id| config.renamed(id)),
             _ => {}
         }
     }
+}
+
+/// Keeps a source. One that takes the name of a source of the user is not used: nothing of a project's may stand in
+/// for something of the user's.
+fn add_source(reader: &mut Reader<'_>, config: &mut Config, mut source: source::Source, entry: &Entry) {
+    let taken = config.sources.iter().find(|known| known.name == source.name && config.layer(&known.place) == Layer::User);
+    if let Some(taken) = taken {
+        let finding = Finding::error(code::DUPLICATE_ID, format!("two sources are called `{}`", source.name))
+            .at(&source.place.source, source.place.span.clone(), "again here")
+            .at(&taken.place.source, taken.place.span.clone(), "first here")
+            .help("rename one of them; tools of an MCP source take its name as their prefix")
+            .owner(Owner::Source(source.name.clone()));
+        reader.findings.push(finding);
+        source.kind = source::off(entry, false);
+    }
+    config.sources.push(source);
 }
 
 /// The entries of a section; nothing at all is an empty section.

@@ -254,7 +254,11 @@ pub(crate) const EFFECT: Shape = Shape {
     def: "effect",
     required: &["class", "impact"],
     members: &[
-        member("class", TEXT, "the host's own word for it"),
+        member(
+            "class",
+            r#"{"type": "string", "pattern": "^[A-Za-z0-9_-]{1,32}$"}"#,
+            "the host's own word for it; what counts is the impact",
+        ),
         member(
             "impact",
             r#"{"enum": ["none", "idempotent", "once"]}"#,

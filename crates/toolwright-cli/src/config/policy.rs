@@ -1,9 +1,9 @@
 //! The `policy` section of one file.
 
+use super::listed;
 use super::members::POLICY;
 use super::reader::{Place, Reader};
 use super::yaml::{Entry, Node};
-use crate::trust::section_hash;
 
 /// The section as it stands; whether it counts is decided elsewhere.
 #[derive(Debug)]
@@ -12,14 +12,14 @@ pub(crate) struct PolicyEntry {
     pub(crate) place: Place,
     /// Tools with side effects that composites may use, with their places.
     pub(crate) tools: Vec<(String, Place)>,
-    /// The hash of what the section says.
+    /// The hash of what the section says, and of what the file says about the tools in it.
     pub(crate) hash: String,
     /// Something about the section is wrong: half a policy grants nothing.
     pub(crate) broken: bool,
 }
 
-/// Reads the section; `None` when it is no mapping.
-pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry> {
+/// Reads the section of the file `root`; `None` when it is no mapping.
+pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, root: &Node, renamed: &dyn Fn(&str) -> Vec<String>) -> Option<PolicyEntry> {
     let before = reader.findings.len();
     reader.members(&entry.value, &POLICY)?;
     let mut tools = Vec::new();
@@ -31,9 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<PolicyEntry
             }
         }
     }
-    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, hash: hash(&entry.value), broken: reader.findings.len() > before })
-}
-
-fn hash(section: &Node) -> String {
-    section_hash(&section.to_value().to_json())
+    let ids: Vec<String> = tools.iter().map(|(id, _)| id.clone()).collect();
+    let hash = listed::hash(root, &entry.value, &ids, renamed);
+    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, hash, broken: reader.findings.len() > before })
 }

@@ -380,10 +380,43 @@ pub(crate) fn effect(reader: &mut Reader<'_>, entry: &Entry) -> Option<Effect> {
     let impacts = [("none", Impact::None), ("idempotent", Impact::Idempotent), ("once", Impact::Once)];
     reader.members(&entry.value, &EFFECT)?;
     let class = entry.value.entry("class");
-    let class = class.and_then(|class| reader.text(class));
+    let class = class.and_then(|class| Some((reader.text(class)?, &class.value.span)));
     let impact = entry.value.entry("impact");
     let impact = impact.and_then(|impact| reader.word(impact, &impacts));
-    Some(Effect { class: class?.into(), impact: impact? })
+    let ((class, span), impact) = (class?, impact?);
+    match wrong_class(&class, impact) {
+        None => Some(Effect { class: class.into(), impact }),
+        Some((message, help)) => {
+            reader.error(code::BAD_VALUE, message, span, "", Some(help.to_owned()));
+            None
+        }
+    }
+}
+
+/// Characters of a class.
+const CLASS_CHARACTERS_MAX: usize = 32;
+
+/// Why a word cannot be the class of an effect with this impact, and what to do. What counts is the impact; the word
+/// is for people, so it must not say something else.
+fn wrong_class(class: &str, impact: Impact) -> Option<(String, &'static str)> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let length = class.chars().count();
+    if length == 0 || length > CLASS_CHARACTERS_MAX || !class.chars().all(fits) {
+        let message = "the class of an effect is 1 to 32 letters, digits, `_` and `-`".to_owned();
+        return Some((message, "write one short word, such as `deploy`"));
+    }
+    let is = |word: &str| class.eq_ignore_ascii_case(word);
+    let counts = "what counts is the impact; choose a class that says the same";
+    match impact {
+        Impact::None if !is("read") => {
+            Some((format!("`{class}` has the impact `none`, and only `read` has none"), "write `effect: read`, or another impact"))
+        }
+        Impact::Idempotent | Impact::Once if is("read") || is("none") => {
+            Some((format!("`{class}` says that nothing happens, and the impact is `{}`", impact.as_str()), counts))
+        }
+        Impact::Once if is("idempotent") => Some((format!("`{class}` says another thing than the impact `once`"), counts)),
+        _ => None,
+    }
 }
 
 /// Examples of input and output.
@@ -487,7 +520,7 @@ fn options(reader: &mut Reader<'_>, entry: &Entry) -> ServerEntry {
 }
 
 /// `<source>_`, with what cannot be part of an id replaced.
-fn default_prefix(source: &str) -> String {
+pub(super) fn default_prefix(source: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let name: String = source.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     format!("{name}_")

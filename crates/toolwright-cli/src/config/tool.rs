@@ -6,7 +6,7 @@ use super::members::TOOL;
 use super::reader::{Place, Reader};
 use super::source::effect;
 use super::yaml::Entry;
-use crate::diagnostic::Owner;
+use crate::diagnostic::{Owner, Span};
 
 /// What the host says about one tool.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct ToolEntry {
     /// Arguments that are fixed.
     pub(crate) pin: Vec<(String, Value)>,
     pub(crate) hidden: bool,
+    /// The members that are there, with their places.
+    pub(crate) given: Vec<(String, Span)>,
 }
 
 impl ToolEntry {
@@ -45,8 +47,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<ToolEntry> 
         description: None,
         pin: Vec::new(),
         hidden: false,
+        given: Vec::new(),
     };
     for member in reader.members(&entry.value, &TOOL).unwrap_or_default() {
+        tool.given.push((member.key.clone(), member.key_span.clone()));
         match member.key.as_str() {
             "effect" => tool.effect = effect(reader, member),
             "name" => {

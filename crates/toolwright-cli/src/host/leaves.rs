@@ -4,6 +4,7 @@
 use toolwright::ToolDef;
 use toolwright_mcp::upstream::{Listing, Upstream, UpstreamError};
 
+use super::layers::narrowed;
 use super::upstreams::{Asked, ask};
 use super::{Build, UnknownSource, broken, why};
 use crate::code;
@@ -143,16 +144,16 @@ impl Build<'_> {
     fn leaf(&mut self, tool: &ToolDef, place: &Place, source: &Source) {
         let config = self.config;
         let id = tool.id().to_owned();
-        let said = config.tools.iter().find(|entry| entry.id == id);
-        let changed = match said {
-            Some(said) => changed(tool, said),
-            None => Ok(tool.clone()),
-        };
+        let said = config.said(source, &id);
+        let changed = said.iter().try_fold(tool.clone(), |tool, said| match config.may_speak(source, said) {
+            true => changed(&tool, said).map_err(|finding| vec![*finding]),
+            false => narrowed(config, &tool, source, said),
+        });
         let tool = match changed {
             Ok(tool) => tool,
-            Err(finding) => {
-                let reason = Some(why(&finding));
-                self.findings.push(*finding);
+            Err(findings) => {
+                let reason = findings.first().map(why);
+                self.findings.extend(findings);
                 let kind = tool.origin().map(|origin| origin.kind.to_string());
                 let kind = kind.unwrap_or_default();
                 self.unusable(&id, tool.description(), source, &kind, reason);
@@ -160,7 +161,7 @@ impl Build<'_> {
             }
         };
         let mut view = super::views::of(&tool, &source.name, config);
-        let renamed = said.and_then(|said| said.name.as_ref().map(|(_, place)| place));
+        let renamed = said.iter().rev().find_map(|said| said.name.as_ref().map(|(_, place)| place));
         let owner = Owner::Tool(id);
         self.claim(tool.name(), renamed.unwrap_or(place), &owner);
         // Half a word of the host is none: a tool with a mistake in its entry is not offered.
@@ -280,11 +281,16 @@ impl Build<'_> {
                 continue;
             };
             for (place, owner) in others {
-                let finding = Finding::error(code::DUPLICATE_ID, format!("two tools have the id `{id}`"))
+                let (message, label) = match first_owner {
+                    Owner::Source(name) => (format!("the id `{id}` belongs to your source `{name}`"), "the source is here"),
+                    _ => (format!("two tools have the id `{id}`"), "first here"),
+                };
+                let finding = Finding::error(code::DUPLICATE_ID, message)
                     .at(&place.source, place.span.clone(), "again here")
-                    .at(&first.source, first.span.clone(), "first here")
+                    .at(&first.source, first.span.clone(), label)
                     .help(help);
-                for owner in [owner, first_owner] {
+                let owners = [owner, first_owner].into_iter();
+                for owner in owners.filter(|owner| !matches!(owner, Owner::Source(_))) {
                     self.findings.push(finding.clone().owner(owner.clone()));
                 }
             }
@@ -294,9 +300,8 @@ impl Build<'_> {
     /// The reason why an id that is not its own cannot be called.
     pub(super) fn duplicate(&self, id: &str) -> Option<Why> {
         let claims = self.claims.get(id).filter(|claims| claims.len() > 1)?;
-        let owner = claims.first().map(|(_, owner)| owner);
         let mut of_ids = self.findings.iter().filter(|f| f.code == code::DUPLICATE_ID);
-        of_ids.find(|finding| Some(&finding.owner) == owner).map(why)
+        of_ids.find(|finding| claims.iter().any(|(_, owner)| *owner == finding.owner)).map(why)
     }
 
     /// Entries under `tools` that speak about no tool.
@@ -319,6 +324,18 @@ impl Build<'_> {
             findings.push(finding);
         }
         self.findings.extend(findings);
+    }
+
+    /// Names behind `--allow` that no tool has.
+    pub(super) fn allowed_of_nothing(&self) -> Vec<Finding> {
+        let unknown =
+            self.grants.allowed().iter().filter(|tool| !self.ids().contains(&tool.as_str()) && self.could_come_from(tool).is_none());
+        let finding = |tool: &String| {
+            let help = did_you_mean(tool, self.ids());
+            Finding::error(code::USAGE, format!("`--allow` names `{tool}`, and no tool has that id"))
+                .help(help.unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned()))
+        };
+        unknown.map(finding).collect()
     }
 
     /// Names in `policy` that no tool has: a slip of the pen there grants nothing, and should be known.

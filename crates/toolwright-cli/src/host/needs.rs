@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::Config;
 use crate::config::source::{Source, SourceKind};
+use crate::config::{Config, Layer};
 use crate::diagnostic::Owner;
 
 /// The parts of a configuration that a tool needs.
@@ -89,7 +89,15 @@ fn sources(config: &Config, id: &str) -> (Vec<String>, Vec<String>) {
     let names = |source: &Source| source.name.clone();
     match listed {
         // A server without a prefix may have any id, and is not started for every command line.
-        Some(listed) => (vec![names(listed)], fitting.filter(|source| has_prefix(source)).map(names).collect()),
+        Some(listed) => {
+            // One of the user may: what is the user's is never taken.
+            let projects = config.layer(&listed.place) == Layer::Project;
+            let users = config.sources.iter().filter(|other| {
+                let bare = matches!(&other.kind, SourceKind::Server(server) if server.prefix.is_empty());
+                projects && bare && config.layer(&other.place) == Layer::User
+            });
+            (users.chain([listed]).map(names).collect(), fitting.filter(|source| has_prefix(source)).map(names).collect())
+        }
         None => (fitting.map(names).collect(), Vec::new()),
     }
 }

@@ -65,7 +65,13 @@ pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView 
         title: entry.title.clone(),
         input: entry.input.clone(),
         examples: entry.examples.iter().map(|example| (example.input.clone(), example.output.clone())).collect(),
-        inside: Some(Inside { steps, output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(), touches, effects }),
+        inside: Some(Inside {
+            steps,
+            output: entry.spec.get("output").filter(|output| !output.is_null()).cloned(),
+            touches,
+            effects,
+            effects_left_out: 0,
+        }),
         ..nothing(&entry.id, &entry.description, "composites", "composite")
     }
 }
@@ -124,5 +130,6 @@ pub(super) fn derive(view: &mut ToolView, tool: &ToolDef) {
             (path, effect.tool.to_string(), effect.effect.clone())
         });
         inside.effects = effects.collect();
+        inside.effects_left_out = body.effects_left_out();
     }
 }

@@ -77,7 +77,7 @@ fn masking_never_breaks_a_document() {
     let world = World::new("masking");
     world.write(
         "toolwright.yaml",
-        "sources: {s: {env: {A: 'true', B: read, C: false}, tools: {t: {description: I read it, argv: [cat, '{x}'], effect: read}}}}\n",
+        "sources: {s: {env: {A: 'true', B: reading, C: false}, tools: {t: {description: I am reading it - true, argv: [cat, '{x}'], effect: read}}}}\n",
     );
     for line in ["list", "describe t", "check"] {
         let done = world.run(&format!("{line} --format json"));
@@ -87,5 +87,25 @@ fn masking_never_breaks_a_document() {
     let failed = world.run("run t x=missing --format json");
     let document: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
     assert_eq!(document["success"], false);
-    assert!(world.run("list").out.contains("I [secret] it"));
+    assert!(world.run("list").out.contains("I am [secret] it - true"));
+}
+
+/// A token under a misspelt member, and one in an address, are seen by nobody either.
+#[test]
+fn what_stands_beside_a_mistake_or_in_an_address_is_hidden() {
+    let world = World::new("misplaced");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  a:\n    command: ./no-such\n    environ: {T: CANARY-FILE-88dd}\n  b:\n    url: http://me:CANARY-PW-91f3@127.0.0.1:9/x\n  \
+         c: {command: git, args: [clone, \"https://me:CANARY-PW-91f3@host/x\"], trust: maybe}\n  \
+         d: {tools: {t: {argv: [echo, \"https://me:CANARY-PW-91f3@host\"], token: CANARY-FILE-88dd}}}\n  \
+         e: {tools: {u: {argv: [sh, -c, \"echo https://me:CANARY-PW-91f3@host >&2; exit 3\"], effect: write}}}\n\
+         policy: {sideEffectingTools: [b_x, u]}\n",
+    );
+    for line in ["check", "list", "run b_x", "run t", "run u", "describe u", "trust toolwright.yaml"] {
+        for form in ["human", "plain", "json"] {
+            let line = format!("{line} --format {form}");
+            unseen(&line, &world.run(&line));
+        }
+    }
 }

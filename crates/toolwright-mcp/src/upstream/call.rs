@@ -1,6 +1,6 @@
 //! A server's tool as a tool of ours: arguments out, the answer or the tool's own error back.
 //!
-//! The output is the structured content when there is some; else the text of a lone text block; else
+//! The output is the structured content when there is some (`null` beside blocks is none); else the text of a lone text block; else
 //! `{content, text}`: the blocks as sent and the text of the text blocks, joined by line ends.
 //! A text is never read as JSON. The blocks are kept beside the output, always and untouched.
 
@@ -93,7 +93,7 @@ impl UpstreamTool {
             return Err(self.own_error(result));
         }
         let blocks = result.get("content").and_then(Value::as_array).unwrap_or_default();
-        let structured = result.get("structuredContent");
+        let structured = result.get("structuredContent").filter(|structured| blocks.is_empty() || !structured.is_null());
         let mut answer = match structured {
             Some(structured) => Answer::new(structured.clone()),
             None if blocks.is_empty() => Answer::empty(),

@@ -67,7 +67,12 @@ pub(crate) async fn exchange(
             Ok(result) => {
                 shared.answered();
                 match wire::reply_of(result) {
-                    Reply::Error(rpc) if connection.process.is_none() && tells_lost_session(&rpc.message) => {
+                    // A tool's own error may speak of some session too; what the protocol's layer says has one of these codes.
+                    Reply::Error(rpc)
+                        if connection.process.is_none()
+                            && matches!(rpc.code, -32_600 | -32_000 | -32_001)
+                            && tells_lost_session(&rpc.message) =>
+                    {
                         Err(session_lost(shared, connection, what, &rpc.message))
                     }
                     reply => Ok(reply),

@@ -124,7 +124,7 @@ impl HttpPeer {
                 return Ok(StreamableHttpPostResponse::Json(reply, session));
             }
             if status.is_success() {
-                let why = format!("its body is no reply: `{}`", quoted(&body));
+                let why = format!("its body is no reply: `{}`", quoted(&body, &self.board.redactor));
                 return Ok(StreamableHttpPostResponse::Json(wire::unreadable_reply(id, &why), session));
             }
         }
@@ -134,7 +134,7 @@ impl HttpPeer {
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
         }
-        Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {}", quoted(&body)))))
+        Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {}", quoted(&body, &self.board.redactor)))))
     }
 
     /// The reply to that request in a JSON body; other messages in it are served on the way.
@@ -253,10 +253,12 @@ fn retry_after(headers: &HeaderMap) -> Option<String> {
     headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-fn quoted(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body.get(..PAGE_BYTES_QUOTED.min(body.len())).unwrap_or_default());
-    let cut = if body.len() > PAGE_BYTES_QUOTED { "…" } else { "" };
-    format!("{}{cut}", text.trim())
+/// The beginning of a body. Masked before it is cut: half a secret would escape the mask.
+fn quoted(body: &[u8], redactor: &Redactor) -> String {
+    let text = redactor.mask(&String::from_utf8_lossy(body));
+    let end = (0..=PAGE_BYTES_QUOTED.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let cut = if end < text.len() { "…" } else { "" };
+    format!("{}{cut}", text.get(..end).unwrap_or_default().trim())
 }
 
 async fn read_body(response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, HttpError> {

@@ -50,6 +50,16 @@ impl Redactor {
         out
     }
 
+    /// The first place from `at` on that is not inside a secret.
+    pub(crate) fn outside(&self, bytes: &[u8], at: usize) -> usize {
+        let mut place = at;
+        // Secrets may overlap: each round goes past one, so there are no more rounds than bytes.
+        while let Some(end) = self.needles.iter().find_map(|needle| end_around(bytes, needle.as_bytes(), place)) {
+            place = end;
+        }
+        place
+    }
+
     /// Bytes of the longest secret.
     pub(crate) fn longest(&self) -> usize {
         self.needles.first().map_or(0, String::len)
@@ -59,6 +69,12 @@ impl Redactor {
     pub(crate) fn finds(&self, text: &str) -> bool {
         self.needles.iter().any(|needle| text.contains(needle.as_str()))
     }
+}
+
+/// The end of a `needle` that begins before `at` and ends behind it.
+fn end_around(bytes: &[u8], needle: &[u8], at: usize) -> Option<usize> {
+    let starts = at.saturating_sub(needle.len().saturating_sub(1))..at;
+    starts.filter(|start| bytes.get(*start..).is_some_and(|rest| rest.starts_with(needle))).map(|start| start + needle.len()).max()
 }
 
 /// A secret as it looks inside a JSON text, when that differs.

@@ -122,20 +122,19 @@ impl Board {
         let mut facts = self.facts();
         facts.noise_lines = facts.noise_lines.saturating_add(1);
         if facts.first_noise.is_none() {
-            let kept: String = line.chars().take(NOISE_CHARS_KEPT).collect();
-            facts.first_noise = Some(self.redactor.mask(&kept));
+            // Masked before it is cut: half a secret would escape the mask.
+            facts.first_noise = Some(self.redactor.mask(line).chars().take(NOISE_CHARS_KEPT).collect());
         }
     }
 
     /// All that is kept of stderr, masked.
     pub(crate) fn stderr_tail(&self) -> String {
-        // A secret cut by the ring's own edge would escape the mask: its possible remains go first.
-        self.redactor.mask(&self.stderr.text(self.redactor.longest(), false)).trim().to_owned()
+        self.stderr.text(&self.redactor, false).trim().to_owned()
     }
 
     /// The newest `bytes_max` of what the process that runs or ran last wrote to stderr, masked.
     pub(crate) fn last_words(&self, bytes_max: usize) -> String {
-        let whole = self.redactor.mask(&self.stderr.text(self.redactor.longest(), true));
+        let whole = self.stderr.text(&self.redactor, true);
         let mut start = whole.len().saturating_sub(bytes_max);
         while !whole.is_char_boundary(start) {
             start += 1;
@@ -186,14 +185,16 @@ impl Ring {
         self.kept().since_mark = 0;
     }
 
-    /// The text kept, or its part since the mark; without its first bytes when older ones were lost.
-    fn text(&self, torn_bytes: usize, since_mark: bool) -> String {
+    /// The text kept, or its part since the mark, masked. When older bytes were lost, the first ones may be what is left
+    /// of a secret and go as well, and with them a whole secret that begins among them.
+    fn text(&self, redactor: &Redactor, since_mark: bool) -> String {
         let kept = self.kept();
         let (head, tail) = kept.bytes.as_slices();
         let whole = [head, tail].concat();
-        let torn = if kept.overflowed { torn_bytes.min(whole.len()) } else { 0 };
+        let torn = if kept.overflowed { redactor.longest().min(whole.len()) } else { 0 };
         let marked = if since_mark { whole.len() - kept.since_mark } else { 0 };
-        String::from_utf8_lossy(whole.get(torn.max(marked)..).unwrap_or_default()).into_owned()
+        let start = redactor.outside(&whole, torn.max(marked));
+        redactor.mask(&String::from_utf8_lossy(whole.get(start..).unwrap_or_default()))
     }
 }
 
@@ -203,16 +204,36 @@ mod tests {
 
     #[test]
     fn the_ring_keeps_the_newest_bytes_only() {
-        let ring = Ring::new(4);
+        let (ring, plain) = (Ring::new(4), Redactor::default());
         ring.push(b"ab");
         ring.push(b"cde");
-        assert_eq!(ring.text(0, false), "bcde");
+        assert_eq!(ring.text(&plain, false), "bcde");
         ring.push(b"0123456789");
-        assert_eq!(ring.text(0, false), "6789");
+        assert_eq!(ring.text(&plain, false), "6789");
         ring.mark();
         ring.push(b"z");
-        assert_eq!((ring.text(0, false).as_str(), ring.text(0, true).as_str()), ("789z", "z"));
-        assert_eq!(ring.text(2, false), "9z");
+        assert_eq!((ring.text(&plain, false).as_str(), ring.text(&plain, true).as_str()), ("789z", "z"));
+        assert_eq!(ring.text(&secret("xy"), false), "9z");
+    }
+
+    fn secret(text: &str) -> Redactor {
+        let mut spec = crate::upstream::ServerSpec::stdio("s", "x", [""; 0]);
+        spec.secrets.push(text.to_owned());
+        Redactor::of(&spec)
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_kept_wherever_it_is_cut() {
+        let text = "S3CRET-T0KEN";
+        for before in 0..60 {
+            let board = Board::new(secret(text), 32);
+            board.stderr.push(format!("{}{text} and the rest", ".".repeat(before)).as_bytes());
+            board.noise(&format!("{}{text}", ".".repeat(NOISE_CHARS_KEPT - 30 + before)));
+            for shown in [board.stderr_tail(), board.last_words(600), board.facts().first_noise.clone().unwrap()] {
+                assert!(!["S3C", "CRET", "T0K", "KEN"].iter().any(|part| shown.contains(part)), "{before}: {shown}");
+            }
+            assert!(board.stderr_tail().ends_with("the rest"));
+        }
     }
 
     #[test]

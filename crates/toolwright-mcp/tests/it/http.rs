@@ -62,6 +62,27 @@ async fn a_lost_session_is_understood_in_words_too() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_speaks_of_a_session_has_lost_none() {
+    let words = r#"{"jsonrpc":"2.0","id":<id>,"error":{"code":-32603,"message":"mail sent, but the browser session expired"}}"#;
+    let web = Web::start(answering(move |_, _| Reply::Json(words.to_owned()))).await;
+    let listing = Upstream::new(spec(&web)).tools().await.unwrap();
+    let failed = call(&listing, "w_write", "{}").await.unwrap_err();
+    assert_eq!((failed.code.as_str(), failed.happened), ("upstream_protocol_error", Happened::Failed), "{failed:?}");
+    assert_eq!(web.seen("initialize").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_part_of_a_secret_is_quoted_from_an_error_page() {
+    let page = format!("{}S3CRET-T0KEN", ".".repeat(295));
+    let web = Web::start(answering(move |_, _| Reply::Status(418, "text/plain", page.clone()))).await;
+    let mut spec = spec(&web);
+    spec.secrets.push("S3CRET-T0KEN".to_owned());
+    let listing = Upstream::new(spec).tools().await.unwrap();
+    let failed = call(&listing, "w_write", "{}").await.unwrap_err();
+    assert!(failed.message.contains("....") && !failed.message.contains("S3C"), "{}", failed.message);
+}
+
 /// C30
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_lost_again_is_told_not_chased() {

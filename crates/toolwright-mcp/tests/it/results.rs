@@ -17,6 +17,7 @@ async fn the_output_is_structured_content_or_plain_text_or_blocks() {
         (r#"{"content":[],"structuredContent":{"a":1}}"#, r#"{"a":1}"#),
         (r#"{"content":[{"type":"text","text":"x"}],"structuredContent":[1,null]}"#, "[1,null]"),
         (r#"{"structuredContent":null}"#, "null"),
+        (r#"{"content":[{"type":"text","text":"x"}],"structuredContent":null}"#, r#""x""#),
         (r#"{"content":[{"type":"text","text":"{\"a\":1}"}]}"#, r#""{\"a\":1}""#),
         (
             r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b","annotations":{"priority":0.50}}]}"#,

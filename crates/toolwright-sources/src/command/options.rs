@@ -9,7 +9,7 @@ use super::template::{ArgTemplate, Part};
 
 /// Programs that read a script from the element after one of these options.
 const INTERPRETERS: &[(&[&str], ScriptOption)] = &[
-    (&["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"], ScriptOption::Cluster('c')),
+    (&["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"], ScriptOption::Shell),
     (&["python", "python2", "python3", "pypy3"], ScriptOption::Cluster('c')),
     (&["perl", "ruby"], ScriptOption::Cluster('e')),
     (&["node", "deno", "bun"], ScriptOption::Words(&["-e", "--eval", "-p", "--print"])),
@@ -19,7 +19,9 @@ const INTERPRETERS: &[(&[&str], ScriptOption)] = &[
 
 #[derive(Clone, Copy)]
 enum ScriptOption {
-    /// A letter among the letters behind one dash.
+    /// The letter `c` among the letters behind one dash; the script is the next element that is no option.
+    Shell,
+    /// A letter among the letters behind one dash; the script may stand behind it in the same element.
     Cluster(char),
     /// One of these words.
     Words(&'static [&'static str]),
@@ -30,10 +32,31 @@ enum ScriptOption {
 impl ScriptOption {
     fn is(self, word: &str) -> bool {
         match self {
-            Self::Cluster(letter) => word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter)),
+            Self::Shell => letters(word).is_some_and(|letters| letters.contains('c')),
+            Self::Cluster(letter) => letters(word).is_some_and(|letters| letters.contains(letter)),
             Self::Words(words) | Self::Rest(words) => words.contains(&word),
         }
     }
+
+    /// The beginning of a script that stands in the same element, as in `-cprint(` or `--eval=f(`.
+    fn attached(self, prefix: &str) -> Option<&str> {
+        match self {
+            Self::Shell | Self::Rest(_) => None,
+            Self::Cluster(letter) => {
+                let (before, script) = letters(prefix)?.split_once(letter)?;
+                before.chars().all(|c| FLAGS.contains(c)).then_some(script)
+            }
+            Self::Words(words) => words.iter().find_map(|word| prefix.strip_prefix(word)?.strip_prefix('=')),
+        }
+    }
+}
+
+/// Letters that may stand before that of the script, because they take nothing for themselves.
+const FLAGS: &str = "nplaswuvqbBdEIOSx";
+
+/// What stands behind a single dash.
+fn letters(word: &str) -> Option<&str> {
+    word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))
 }
 
 /// What protects the elements of an argv (without the program) that start with an argument.
@@ -133,6 +156,10 @@ pub(crate) fn scripts(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) {
     let mut script: Option<(&str, ScriptOption)> = None;
     for (index, element) in argv.iter().enumerate() {
         if let Some((name, option)) = script {
+            if matches!(option, ScriptOption::Shell) && element.as_literal().is_some_and(|word| word.starts_with(['-', '+'])) {
+                // `sh -c -e SCRIPT`
+                continue;
+            }
             let rest = matches!(option, ScriptOption::Rest(_));
             let mixed = rest || element.as_literal().is_none() && element.placeholders().count() != element.parts().len();
             for slot in element.placeholders().filter(|_| mixed) {
@@ -140,7 +167,10 @@ pub(crate) fn scripts(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) {
             }
             script = script.filter(|_| rest);
         }
-        let Some(word) = element.as_literal() else { continue };
+        let Some(word) = element.as_literal() else {
+            attached(interpreter, index, element, issues);
+            continue;
+        };
         if let Some((name, option)) = interpreter_of(word) {
             interpreter = Some((name, option));
         } else if interpreter.is_some_and(|(_, option)| option.is(word)) {
@@ -149,6 +179,18 @@ pub(crate) fn scripts(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) {
             // A module or a script's file: what follows is for it.
             interpreter = None;
         }
+    }
+}
+
+/// An argument beside other text in a script that stands behind its option in the same element.
+fn attached(interpreter: Option<(&str, ScriptOption)>, index: usize, element: &ArgTemplate, issues: &mut Vec<CommandIssue>) {
+    let found = interpreter.and_then(|(name, option)| Some((name, option.attached(element.literal_prefix())?)));
+    let Some((name, script)) = found else { return };
+    if script.is_empty() && element.parts().len() == 2 {
+        return;
+    }
+    for slot in element.placeholders() {
+        issues.push(inside_script(name, slot.name(), Place::Element { index, span: Some(slot.span()) }));
     }
 }
 

@@ -159,6 +159,10 @@ fn an_argument_is_never_a_part_of_a_script() {
         &["python3", "-c", "print('{x}')"],
         &["perl", "-ne", "print if /{x}/"],
         &["node", "--eval", "f('{x}')"],
+        &["sh", "-c", "-e", "grep {x} f"],
+        &["python3", "-cprint({x})"],
+        &["perl", "-nes/{x}/y/"],
+        &["node", "--eval=f({x})"],
         &["cmd", "/c", "dir", "./{x}"],
         &["pwsh", "-Command", "{x}"],
     ];
@@ -171,6 +175,10 @@ fn an_argument_is_never_a_part_of_a_script() {
         &["sh", "-c", "grep -- \"$1\" f", "sh", "./{x}"],
         &["sh", "-c", "{script}"],
         &["python3", "tool.py", "-c", "count={x}"],
+        &["python3", "-c{script}"],
+        &["python3", "-Wonce::{x}", "tool.py"],
+        &["perl", "-Mre={x}", "tool.pl"],
+        &["node", "--eval={script}"],
         &["sh", "./script.sh", "-c", "a{x}"],
         &["grep", "-c", "a{x}"],
     ];

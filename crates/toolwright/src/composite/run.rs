@@ -1,13 +1,13 @@
 //! Runs a composite: step by step, each through the gate and the one call path.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::effect::{EffectRecord, StepRecord};
 use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
-use crate::frame::{Call, Mode, PathNode, Scope, StepName};
+use crate::frame::{Call, Identity, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
@@ -32,10 +32,18 @@ impl Drop for Lease<'_> {
 
 /// Runs the steps in order; each sees the results of those before it.
 pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
-    let gate = match (&body.gate, &call.run().view) {
-        (GateOf::Composer(bound), _) if bound.gate().is_some() => Gate::Composer(bound),
-        (GateOf::Catalog(links), Some(view)) => Gate::Catalog { view, links },
-        _ => return Err(no_gate().into()),
+    let elsewhere;
+    let gate = match &body.gate {
+        GateOf::Composer(bound) if bound.gate().is_some() => Gate::Composer(bound),
+        GateOf::Composer(_) => return Err(no_gate().into()),
+        GateOf::Catalog { links, home } => match (home.get(), &call.run().view) {
+            // The usual case touches no counter that other threads touch.
+            (Some(home), Some(view)) if home.as_ptr() == Arc::as_ptr(view) => Gate::Catalog { view, links },
+            (home, _) => {
+                elsewhere = home.and_then(Weak::upgrade).ok_or_else(no_gate)?;
+                Gate::Catalog { view: &elsewhere, links }
+            }
+        },
     };
     let depth = call.depth();
     if depth >= limits::COMPOSITE_DEPTH_MAX {
@@ -44,7 +52,7 @@ pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Resul
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
         Some(program) => {
-            let mut running = Running::new(&call, program, &gate);
+            let mut running = Running::new(&call, body, program, &gate);
             running.steps(&input).await?;
             Ok(running.answer())
         }
@@ -71,9 +79,15 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(call: &Call, program: &'a Program, gate: &'a Gate<'a>) -> Self {
-        let node = PathNode { parent: Some((call.node().clone(), call.step)), names: program.names.clone(), depth: call.node().depth + 1 };
-        let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node) });
+    fn new(call: &Call, body: &CompositeBody, program: &'a Program, gate: &'a Gate<'a>) -> Self {
+        let node = PathNode {
+            parent: Some((call.node().clone(), call.step)),
+            names: program.names.clone(),
+            depth: call.node().depth + 1,
+            identity: Identity { composite: body.address(), gate: gate.address() },
+        };
+        let effectless = call.scope.effectless || accepted_without_effects(call, body);
+        let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node), effectless });
         let outputs = Vec::with_capacity(program.steps.len());
         Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
@@ -135,8 +149,11 @@ impl<'a> Running<'a> {
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
         };
-        if tool.is_composite() {
-            self.no_cycle(&name.tool)?;
+        if self.scope.effectless && verdict != Chainability::Free {
+            return Err(unannounced(&name.tool).into());
+        }
+        if let Some(composite) = tool.composite() {
+            self.no_cycle(composite, &name.tool)?;
         }
         let values = Values { input: Some(input), outputs: &self.outputs };
         if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
@@ -149,6 +166,7 @@ impl<'a> Running<'a> {
         {
             let (output, effect) = dry?;
             self.effects.push(effect);
+            self.last = None;
             self.passage.answer = Answer::new(output);
             return Ok(());
         }
@@ -178,9 +196,10 @@ impl<'a> Running<'a> {
     fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
         match more.effects.take() {
             Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
-            Some(reported) => self.effects.extend(reported),
-            None if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
-            None => {}
+            // A tool that reports nothing at all cannot unsay that it ran.
+            Some(reported) if !reported.is_empty() => self.effects.extend(reported),
+            _ if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
+            _ => {}
         }
         self.notes.append(&mut more.notes);
         self.last = Some(more);
@@ -206,8 +225,8 @@ impl<'a> Running<'a> {
     }
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
-    fn no_cycle(&self, tool: &Text) -> Result<(), CallError> {
-        if !self.scope.node.lineage().any(|ancestor| ancestor == tool) {
+    fn no_cycle(&self, composite: &CompositeBody, tool: &Text) -> Result<(), CallError> {
+        if !self.scope.node.is_inside(composite.address(), self.gate.address(), tool) {
             return Ok(());
         }
         let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
@@ -219,38 +238,52 @@ impl<'a> Running<'a> {
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
-        if let Some(observer) = &self.scope.run.observer {
-            observer.observe(&Event::StepStarted {
-                path: call.path(),
-                index,
-                count: self.program.steps.len(),
-                step: name.name.clone(),
-                tool: name.tool.clone(),
-                side_effects,
-            });
-        }
+        self.scope.run.tell(|| Event::StepStarted {
+            path: call.path(),
+            index,
+            count: self.program.steps.len(),
+            step: name.name.clone(),
+            tool: name.tool.clone(),
+            side_effects,
+        });
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
-        if let Some(observer) = &self.scope.run.observer {
-            observer.observe(&Event::StepFinished { path, index, ok: error.is_none(), code: error.map(|error| error.code().into()) });
-        }
+        let code = error.map(|error| error.code().into());
+        self.scope.run.tell(|| Event::StepFinished { path, index, ok: error.is_none(), code });
     }
 
     fn warn_about_literals(&self) {
-        let Some(observer) = &self.scope.run.observer else { return };
         for (step, literal) in &self.program.literals {
-            let path = match step {
-                Some(step) => self.scope.node.path(*step),
-                None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
-            };
-            observer.observe(&Event::Warning { path, code: "literal_reference", message: literal.clone() });
+            self.scope.run.tell(|| {
+                let path = match step {
+                    Some(step) => self.scope.node.path(*step),
+                    None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
+                };
+                Event::Warning { path, code: "literal_reference", message: literal.clone() }
+            });
         }
     }
 }
 
 fn record(index: usize, name: &StepName) -> StepRecord {
     StepRecord { step: name.name.clone(), index, tool: name.tool.clone(), via: Vec::new() }
+}
+
+/// Whether a composite runs as a step because it was found to have no side effects, and not because the host lists it.
+fn accepted_without_effects(call: &Call, body: &CompositeBody) -> bool {
+    let is_step = call.node().parent.is_some();
+    let listed = matches!(&body.gate, GateOf::Composer(bound) if bound.lists(call.tool()));
+    is_step && body.effects().is_empty() && !listed
+}
+
+/// A tool was replaced after the composite around it was built, and listing the inner tool alone is not enough.
+#[cold]
+fn unannounced(tool: &str) -> Fault {
+    let message = format!("step tool \"{tool}\" has side effects now, and a composite around it was accepted as one that has none");
+    let help =
+        "build that composite again, so that its effect is derived from the tools as they are now; the host must then list it by name";
+    Fault::Refused { code: arcstr::literal!("step_not_chainable"), message, help: Some(help.into()), details: None }
 }
 
 fn refused(verdict: Chainability, tool: &str) -> Fault {

@@ -73,6 +73,13 @@ pub struct SpecError {
     pub issues: Vec<SpecIssue>,
 }
 
+impl SpecError {
+    /// The code of the first error; warnings may stand before it.
+    pub fn code(&self) -> &'static str {
+        self.issues.iter().find(|issue| issue.severity == Severity::Error).map_or("invalid_spec", |issue| issue.code)
+    }
+}
+
 impl std::fmt::Display for SpecError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, issue) in self.issues.iter().enumerate() {
@@ -91,7 +98,7 @@ impl std::fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-pub(crate) const NO_STEPS: &str = "ComposableToolSpec.steps must be a non-empty array.";
+const NO_STEPS: &str = "ComposableToolSpec.steps must be a non-empty array.";
 
 const SPEC_FIELDS: [&str; 6] = ["mode", "steps", "strictMode", "description", "input", "output"];
 const STEP_FIELDS: [&str; 3] = ["name", "tool", "inputMapping"];
@@ -130,6 +137,27 @@ impl CompositeSpec {
             None => {}
         }
         Err(SpecError { issues })
+    }
+
+    /// What is wrong with the form of a specification that was put together by hand: the same that reading it would find.
+    pub(crate) fn wrong_form(&self) -> Vec<SpecIssue> {
+        let (_, mut issues) = Self::read_all(&self.to_value(), Some(self.dialect));
+        issues.retain(|issue| issue.severity == Severity::Error);
+        issues
+    }
+
+    /// The written form, without what belongs to a tool's head. Mappings are shared.
+    fn to_value(&self) -> Value {
+        let steps = self.steps.iter().map(|step| {
+            Value::object([
+                ("name", Value::String(step.name.clone())),
+                ("tool", Value::String(step.tool.clone())),
+                ("inputMapping", Value::Object(step.input_mapping.clone())),
+            ])
+        });
+        let mut pairs = vec![("steps", Value::array(steps))];
+        pairs.extend(self.output.iter().map(|output| ("output", Value::Object(output.clone()))));
+        Value::object(pairs)
     }
 
     /// What could be read, with a stand-in for every step that could not, and everything that is wrong with its form.

@@ -1,6 +1,6 @@
 //! Fixed arguments: a tool whose host has decided some of them once and for all.
 
-use super::{CompiledSchema, SchemaError};
+use super::{CompiledSchema, SchemaError, SchemaIssue};
 use crate::frame::Call;
 use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
 use crate::value::{Object, Text, Value};
@@ -15,6 +15,10 @@ impl Handler for Pinned {
         let given = input.as_object().cloned();
         let given = given.iter().flat_map(Object::iter).filter(|(key, _)| self.arguments.get(key).is_none());
         let merged = Value::object(given.chain(self.arguments.iter()).map(|(key, value)| (key.clone(), value.clone())));
+        // What a caller sees knows the fixed arguments no more, nor what the others must be because of them.
+        if let Some(schema) = self.inner.0.input.as_ref().filter(|schema| !schema.accepts(&merged)) {
+            return Box::pin(std::future::ready(Err(unfit(&schema.issues(&merged)))));
+        }
         match &self.inner.0.body {
             Body::Handler(handler) => handler.handle(merged, call),
             Body::Composite(_) => {
@@ -22,6 +26,14 @@ impl Handler for Pinned {
             }
         }
     }
+}
+
+#[cold]
+fn unfit(issues: &[SchemaIssue]) -> ToolError {
+    let listed: Vec<String> = issues.iter().map(ToString::to_string).collect();
+    ToolError::new(format!("the arguments do not go together with those that the host has fixed: {}", listed.join("; ")))
+        .code("invalid_args")
+        .nothing_happened()
 }
 
 /// The tool with `arguments` fixed: they leave its input schema and are added to every call.

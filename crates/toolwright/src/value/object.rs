@@ -241,7 +241,7 @@ impl<I: Iterator<Item = Value>> Iterator for Exactly<I> {
 impl<I: Iterator<Item = Value>> ExactSizeIterator for Exactly<I> {}
 
 /// The members of an object in order; see [`Object::iter`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Members<'a>(std::iter::Zip<std::slice::Iter<'a, Key>, std::slice::Iter<'a, Value>>);
 
 impl<'a> Iterator for Members<'a> {

@@ -154,7 +154,7 @@ impl<'a> JsonObject<'a, JsonValue> for &'a Object {
 }
 
 /// Names and values of an object, as `jsonschema` takes them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MemberNodes<'a>(Members<'a>);
 
 impl<'a> Iterator for MemberNodes<'a> {

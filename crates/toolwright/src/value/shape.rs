@@ -25,7 +25,7 @@ struct Head {
 }
 
 /// A key with a digest that tells most keys apart without a look at the text.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) tag: Tag,
     pub(crate) text: Text,

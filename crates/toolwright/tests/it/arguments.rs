@@ -256,6 +256,25 @@ fn arguments_can_be_fixed() {
 }
 
 #[test]
+fn what_a_fixed_argument_asks_of_the_others_still_counts() {
+    let log = Log::new();
+    let schema = json!({
+        "type": "object",
+        "properties": {"mode": {"enum": ["all", "some"]}, "names": {"type": "array"}},
+        "if": {"properties": {"mode": {"const": "some"}}, "required": ["mode"]},
+        "then": {"required": ["names"]},
+    });
+    let pick = log.close(tool("pick", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let fixed = Object::from_pairs([("mode", "some")]);
+    let catalog = Registry::new().with(pick.with_pinned(fixed).unwrap()).unwrap().seal();
+    let error = block_on(run(&catalog, "pick", json!({}))).unwrap_err();
+    assert_eq!((error.code(), error.effect_state()), ("invalid_args", toolwright::EffectState::NoEffect), "{error}");
+    assert!(error.message().contains("names") && log.is_empty(), "{error}");
+    let result = block_on(run(&catalog, "pick", json!({"names": ["a"]}))).unwrap();
+    assert_eq!(result.output, Some(json!({"names": ["a"], "mode": "some"})));
+}
+
+#[test]
 fn fixed_arguments_win_in_an_open_tool_and_composites_have_none() {
     let log = Log::new();
     let pinned = log.echo("echo").with_pinned(Object::from_pairs([("a", 1)])).unwrap();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwright::{
-    CallError, CancelSource, Catalog, EffectState, Invocation, Limits, OnFailure, Policy, Registry, ToolDef, ToolError, ToolResult, Value,
-    json, tool,
+    Approver, Binding, BoxFuture, CallError, CancelSource, Catalog, Composer, Context, EffectState, HostChecks, HostGate, Invocation,
+    Limits, MemoryJournal, OnFailure, PipelineOptions, Policy, Registry, StepRequest, ToolDef, ToolError, ToolResult, Value, json, tool,
 };
 
-use crate::world::{Log, Moment, TestClock, block_on, catalog, composite, detail, steps};
+use crate::world::{Events, Log, Moment, TestClock, block_on, catalog, composite, detail, steps};
 
 /// A tool that starts, says so, and then waits for ever. `dropped` comes when its future is dropped.
 fn waits(log: &Log, id: &str, writes: bool, started: &Moment, dropped: &Moment) -> ToolDef {
@@ -35,15 +35,16 @@ fn waits(log: &Log, id: &str, writes: bool, started: &Moment, dropped: &Moment) 
 
 /// Runs `main`, and cancels it when `when` has come.
 fn cancelled_at(catalog: &Catalog, when: &Moment, invocation: Invocation) -> Result<ToolResult, CallError> {
+    block_on(cancelled(catalog, when, invocation))
+}
+
+async fn cancelled(catalog: &Catalog, when: &Moment, invocation: Invocation) -> Result<ToolResult, CallError> {
     let source = CancelSource::new();
-    let invocation = invocation.cancel(source.token());
-    block_on(async {
-        let cancel = async {
-            when.wait().await;
-            source.cancel();
-        };
-        tokio::join!(catalog.invoke(invocation), cancel).0
-    })
+    let cancel = async {
+        when.wait().await;
+        source.cancel();
+    };
+    tokio::join!(catalog.invoke(invocation.cancel(source.token())), cancel).0
 }
 
 fn main() -> Invocation {
@@ -263,4 +264,84 @@ fn stopping_one_batch_leaves_the_caller_and_others_alone() {
     assert!(!source.token().is_cancelled());
     block_on(catalog.invoke(Invocation::new("read", json!({})).cancel(source.token()))).unwrap();
     assert!(block_on(catalog.invoke_all(Vec::new(), OnFailure::Stop)).is_empty());
+}
+
+#[test]
+fn a_tool_that_breaks_down_while_it_is_dropped_ends_no_more_than_its_step() {
+    struct Sharp;
+    impl Drop for Sharp {
+        fn drop(&mut self) {
+            panic!("cannot be dropped");
+        }
+    }
+    let (log, started) = (Log::new(), Moment::default());
+    let begun = started.clone();
+    let sharp = tool("sharp", "").reads().run_json(move |_, _| {
+        let (begun, sharp) = (begun.clone(), Sharp);
+        async move {
+            let _sharp = sharp;
+            begun.come();
+            std::future::pending::<()>().await;
+            Ok(Value::Null)
+        }
+    });
+    let catalog = catalog([sharp, log.writes("send")], &steps(&[("a", "send", json!({})), ("b", "sharp", json!({}))]));
+    let error = cancelled_at(&catalog, &started, main()).unwrap_err();
+    assert_eq!(detail(&error, "step"), Some(json!("b")));
+    assert_eq!(error.effects().len(), 1, "what was sent is not forgotten");
+    cancelled_at(&catalog, &started, Invocation::new("sharp", json!({}))).unwrap_err();
+}
+
+/// Is asked, and never answers.
+struct Away(Moment);
+
+impl Approver for Away {
+    fn ask<'a>(&'a self, _: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
+        self.0.come();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_cancelled_run_does_not_wait_for_the_person_who_is_asked() {
+    let (log, asked) = (Log::new(), Moment::default());
+    let checks = HostChecks::new().approval(Some(Arc::new(Away(asked.clone()))));
+    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
+    registry.register(log.writes("send")).unwrap();
+    registry.register(composite("main", &steps(&[("a", "send", json!({}))]))).unwrap();
+    let catalog = registry.seal();
+    let run = async { tokio::time::timeout(Duration::from_secs(20), async { cancelled(&catalog, &asked, main()).await }).await };
+    let error = block_on(run).expect("the run ends").unwrap_err();
+    assert_eq!(error.code(), "step_aborted");
+    assert_eq!(detail(&error, "step"), Some(json!("a")));
+    assert!(log.is_empty());
+}
+
+#[test]
+fn a_pipeline_has_a_clock_an_observer_and_a_journal() {
+    let (log, started, dropped) = (Log::new(), Moment::default(), Moment::default());
+    let stuck = waits(&log, "stuck", true, &started, &dropped);
+    let composer = Composer::new(HostGate::new(move |_| Some(stuck.clone())));
+    composer.bind(Binding::new().side_effecting_tools(["stuck"]));
+    let (source, clock, events, journal) = (CancelSource::new(), TestClock::default(), Events::default(), MemoryJournal::new());
+    clock.over.come();
+    let options = PipelineOptions::new()
+        .cancel(source.token())
+        .run_id("p7")
+        .clock(Arc::new(clock.clone()))
+        .observer(Arc::new(events.clone()))
+        .journal(Arc::new(journal.clone()));
+    let spec = json!({"strictMode": false, "steps": [{"name": "s", "tool": "stuck", "inputMapping": {"v": "$typo"}}]});
+    let run = composer.run_pipeline(&spec, json!({}), Context::default(), options);
+    let cancel = async {
+        started.wait().await;
+        source.cancel();
+    };
+    let both = async { tokio::time::timeout(Duration::from_secs(20), async { tokio::join!(run, cancel).0 }).await };
+    let error = block_on(both).expect("the run ends").unwrap_err();
+    assert_eq!(detail(&error, "unknownEffect"), Some(json!("s")));
+    assert_eq!(clock.slept.lock().unwrap().len(), 1);
+    assert_eq!(events.warnings()[0].0, "literal_reference");
+    assert_eq!(journal.runs()[0].head().id, "p7");
+    assert!(log.all()[0].key.starts_with("p7/"));
 }

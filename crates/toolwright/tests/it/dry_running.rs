@@ -180,3 +180,26 @@ fn the_same_outputs_can_be_used_again() {
         assert_eq!(dry(&catalog, outputs.clone()).unwrap().notes.len(), 1);
     }
 }
+
+#[test]
+fn an_output_that_was_given_brings_nothing_of_the_step_before() {
+    let log = Log::new();
+    let page = log.close(tool("page", "").reads(), |_| {
+        Ok(toolwright::Answer::new("text").content_type("text/plain").details(json!({"own": 1})).content(json!([{"type": "text"}])))
+    });
+    let catalog = catalog([page, log.writes("send")], &steps(&[("a", "page", json!({})), ("b", "send", json!({}))]));
+    let result = dry(&catalog, StepOutputs::new().with("b", json!({"id": 1}))).unwrap();
+    assert_eq!(result.output, Some(json!({"id": 1})));
+    assert_eq!((result.content_type, result.details, result.content), (None, None, None));
+}
+
+#[test]
+fn repairs_of_a_leaf_that_is_not_run_are_told() {
+    let log = Log::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let send = log.close(tool("send", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let catalog = Registry::new().with(send).unwrap().seal();
+    let outputs = StepOutputs::new().with("send", 1);
+    let result = block_on(catalog.invoke(Invocation::new("send", json!({"n": 1.0})).dry(outputs))).unwrap();
+    assert!(log.is_empty() && result.notes.iter().any(|note| note.contains("/n")), "{:?}", result.notes);
+}

@@ -103,6 +103,41 @@ fn binding_replaces_and_never_merges() {
     assert_eq!(verdicts(), (Chainability::Free, Chainability::Missing));
 }
 
+#[test]
+fn a_tool_of_one_gate_is_never_judged_by_the_list_that_came_with_another() {
+    let log = Log::new();
+    let slot: Arc<Mutex<Option<Composer>>> = Arc::default();
+    let (taken, send) = (slot.clone(), log.writes("send"));
+    // While this gate is asked, the host binds another gate together with another list.
+    let composer = Composer::new(HostGate::new(move |_| {
+        let composer = taken.lock().unwrap().clone().unwrap();
+        composer.bind(Binding::new().gate(HostGate::new(|_| None)).side_effecting_tools(["send"]));
+        Some(send.clone())
+    }));
+    *slot.lock().unwrap() = Some(composer.clone());
+    assert_eq!(composer.check("send").verdict, Chainability::NotListed);
+    *slot.lock().unwrap() = None;
+
+    let (harmless, send) = (log.echo("send"), log.writes("send"));
+    let composer = self::composer([harmless.clone()]);
+    composer.bind(Binding::new().side_effecting_tools(["send"]));
+    let binding = |tool: &ToolDef, listed: &[&'static str]| {
+        let tool = tool.clone();
+        Binding::new().gate(HostGate::new(move |_| Some(tool.clone()))).side_effecting_tools(listed.iter().copied())
+    };
+    std::thread::scope(|scope| {
+        let host = scope.spawn(|| {
+            for _ in 0..5_000 {
+                composer.bind(binding(&send, &[]));
+                composer.bind(binding(&harmless, &["send"]));
+            }
+        });
+        while !host.is_finished() {
+            assert_ne!(composer.check("send").verdict, Chainability::Listed);
+        }
+    });
+}
+
 /// A gate over one composer whose list shrinks while a step runs.
 #[test]
 fn the_list_is_read_at_every_check() {
@@ -321,6 +356,14 @@ fn a_check_that_breaks_down_is_a_no() {
 }
 
 #[test]
+fn a_permission_that_is_refused_without_a_code_has_one() {
+    let log = Log::new();
+    let catalog = checked(&log, HostChecks::new().permission(|_| Err(GateRefusal::new("", "not today"))));
+    let error = block_on(run(&catalog, "one", json!({}))).unwrap_err();
+    assert_eq!((error.code(), detail(&error, "code")), ("permission_denied", Some(json!("permission_denied"))));
+}
+
+#[test]
 fn a_gate_that_breaks_down_gives_no_tool() {
     let composer = Composer::new(HostGate::new(|_| panic!("the gate is gone")));
     assert_eq!(composer.check("read").verdict, Chainability::Missing);
@@ -394,6 +437,28 @@ fn a_built_composite_keeps_what_it_was_built_from() {
     block_on(run(&registry.seal(), "b", json!({}))).unwrap();
     assert_eq!(log.input_of("a"), json!({"v": 1}));
     assert_eq!(pipeline(&composer, &spec, json!({})).unwrap_err().code(), "step_missing");
+}
+
+#[test]
+fn a_built_composite_knows_how_deep_it_is_and_every_tool_it_touches() {
+    let log = Log::new();
+    let made: Arc<Mutex<Vec<ToolDef>>> = Arc::new(Mutex::new(vec![log.echo("leaf")]));
+    let tools = made.clone();
+    let composer = Composer::new(HostGate::new(move |name| tools.lock().unwrap().iter().find(|tool| tool.name() == name).cloned()));
+    for depth in 1..=9 {
+        let inner = if depth == 1 { "leaf".to_owned() } else { format!("c{}", depth - 1) };
+        let built = composer.build(&format!("c{depth}"), "", json!({}), &steps(&[("s", &inner, json!({}))])).unwrap();
+        assert_eq!(built.composite().unwrap().depth(), depth);
+        assert_eq!(built.composite().unwrap().tools().len(), depth as usize);
+        made.lock().unwrap().push(built);
+    }
+    // A catalogue counts them too, and refuses at registration what would be refused when it runs.
+    let made = made.lock().unwrap();
+    let eight = made.iter().find(|tool| tool.name() == "c8").unwrap();
+    let mut registry = Registry::new();
+    registry.register(eight.clone()).unwrap();
+    let error = registry.register(composite("over", &steps(&[("s", "c8", json!({}))]))).map(|_| ()).unwrap_err();
+    assert_eq!(error.code(), "nesting_too_deep");
 }
 
 #[test]

@@ -182,6 +182,50 @@ fn a_run_that_is_dropped_half_way_leaves_a_trace() {
     assert_eq!(lines, ["abandoned main", "abandoned main/0:a"]);
 }
 
+/// A journal that takes every intent and never gets an outcome written.
+#[derive(Clone, Default)]
+struct FullDisk {
+    tape: Tape,
+    writing: Moment,
+}
+
+impl Journal for FullDisk {
+    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl RunJournal for FullDisk {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
+        self.tape.begin(record)
+    }
+
+    fn finish(&self, _: Finish) -> Eventually<'_, Result<(), JournalError>> {
+        self.writing.come();
+        Eventually::Later(Box::pin(std::future::pending()))
+    }
+
+    fn abandoned(&self, key: &StepKey) {
+        self.tape.abandoned(key);
+    }
+}
+
+#[test]
+fn a_run_that_is_dropped_while_an_outcome_is_written_leaves_a_trace_too() {
+    let journal = FullDisk::default();
+    let catalog = catalog([Log::new().writes("send")], &steps(&[("a", "send", json!({}))]));
+    block_on(async {
+        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(journal.clone())));
+        tokio::select! {
+            _ = call => panic!("it never ends"),
+            () = journal.writing.wait() => {}
+        }
+    });
+    let mut lines = journal.tape.lines();
+    lines.sort_unstable();
+    assert_eq!(lines, ["abandoned main", "abandoned main/0:a", "begin main", "begin main/0:a"]);
+}
+
 #[test]
 fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
     let log = Log::new();

@@ -1,6 +1,6 @@
 //! Everything has a limit, and a value that meets one is an error and not the end of the process.
 
-use toolwright::{EffectState, Fault, Limits, Policy, Registry, Value, json, limits, tool};
+use toolwright::{Composite, CompositeSpec, EffectState, Fault, Limits, Policy, Registry, Value, json, limits, tool};
 
 use crate::world::{Log, block_on, catalog, composite, detail, run, run_main, steps};
 
@@ -122,4 +122,37 @@ fn a_long_name_or_key_is_cut_in_messages() {
         assert!(issue.message.len() < 1_000, "{}: {}", issue.code, issue.message.len());
     }
     assert!(block_on(run(&catalog, &long, json!({}))).unwrap_err().message().len() < 1_000);
+}
+
+#[test]
+fn a_suggestion_costs_little_whatever_the_names_are() {
+    // Comparing two names of this size in full would need tens of gigabytes.
+    let (wanted, key) = ("k".repeat(100_000), "k".repeat(99_999));
+    let log = Log::new();
+    let catalog = catalog(
+        [log.gives("gives", Value::object([(key, 1), ("short".to_owned(), 2)])), log.echo("echo")],
+        &steps(&[("a", "gives", json!({})), ("b", "echo", json!({"v": format!("$prev.{wanted}")}))]),
+    );
+    assert_eq!(block_on(run(&catalog, "main", json!({}))).unwrap_err().code(), "unresolved_reference");
+    let long = "n".repeat(limits::NEAREST_NAME_BYTES_MAX + 1);
+    assert_eq!(toolwright::nearest::nearest(&long, [long.as_str()]), None);
+    assert_eq!(toolwright::nearest::nearest("name", [long.as_str(), "nane"]), Some("nane"));
+}
+
+#[test]
+fn composites_that_multiply_their_effects_list_some_and_count_the_rest() {
+    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["w", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]));
+    registry.register(tool("w", "Writes").writes().run_json(|input, _| async move { Ok(input) })).unwrap();
+    let mut below = "w".to_owned();
+    for level in 1..=7 {
+        let steps: Vec<Value> = (0..10).map(|step| json!({ "name": format!("s{step}"), "tool": below.as_str() })).collect();
+        let spec = CompositeSpec::from_value(&Value::object([("steps", Value::array(steps))])).unwrap();
+        below = format!("c{level}");
+        registry.register(Composite::new(below.as_str(), "Ten of them").spec(spec)).unwrap();
+    }
+    let catalog = registry.seal();
+    let body = catalog.get("c7").and_then(|tool| tool.composite()).unwrap();
+    assert_eq!(body.effects().len() + body.effects_left_out(), 10_000_000);
+    assert!(body.effects().len() <= limits::COMPOSITE_EFFECTS_MAX);
+    assert_eq!(catalog.get("c7").and_then(|tool| tool.has_side_effects()), Some(true));
 }

@@ -2,9 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolwright::{CompositeSpec, Effect, Example, Origin, Policy, RegisterError, Registry, Severity, ToolDef, Value, json, tool};
+use toolwright::{
+    Composite, CompositeSpec, Effect, Example, Object, Origin, Policy, RegisterError, Registry, Severity, StepSpec, ToolDef, Value, json,
+    limits, tool,
+};
 
-use crate::world::{Log, block_on, catalog, composite, parsed, run, steps};
+use crate::world::{Log, block_on, catalog, composite, parsed, run, steps, try_catalog};
 
 fn echo(id: &str) -> ToolDef {
     Log::new().echo(id)
@@ -278,4 +281,30 @@ fn without_an_output_mapping_the_last_steps_schema_is_published() {
     let catalog =
         crate::world::catalog([listing(), log.echo("echo")], &steps(&[("l", "list", json!({"path": "."})), ("e", "echo", json!({}))]));
     assert_eq!(catalog.get("main").unwrap().output_schema(), None);
+}
+
+#[test]
+fn the_code_of_a_refusal_is_that_of_an_error_and_not_of_a_warning_before_it() {
+    let log = Log::new();
+    let spec = steps(&[("a", "echo", json!({"text": "about $input.topic"})), ("b", "echo", json!({"text": "$inptu.topic"}))]);
+    let error = try_catalog([log.echo("echo")], &spec).unwrap_err();
+    assert_eq!(error.issues[0].code, "reference_in_text", "warnings come in their place");
+    assert_eq!(error.code(), "invalid_reference");
+    assert!(!error.to_string().contains("sent on as text"), "{error}");
+}
+
+#[test]
+fn a_specification_put_together_by_hand_is_held_to_the_form_too() {
+    let step = |name: &str, tool: &str| StepSpec { name: name.into(), tool: tool.into(), input_mapping: Object::default() };
+    let refused = |steps: Vec<StepSpec>| {
+        let spec = CompositeSpec { steps, ..CompositeSpec::default() };
+        let error =
+            Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "").spec(spec)).map(|_| ()).unwrap_err();
+        error.issues.into_iter().map(|issue| (issue.pointer, issue.code)).collect::<Vec<_>>()
+    };
+    assert_eq!(refused(Vec::new()), [("/steps".to_owned(), "invalid_spec")]);
+    let twice = refused(vec![step("a", "echo"), step("a", "echo"), step("b/c", "echo")]);
+    assert_eq!(twice, [("/steps/2/name".to_owned(), "invalid_spec"), ("/steps/1/name".to_owned(), "invalid_spec")]);
+    let many = (0..=limits::COMPOSITE_STEPS_MAX).map(|at| step(&format!("s{at}"), "echo")).collect();
+    assert_eq!(refused(many), [("/steps".to_owned(), "invalid_spec")]);
 }

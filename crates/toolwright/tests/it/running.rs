@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Answer, Composer, Composite, CompositeSpec, Context, EffectState, Event, Fault, HostGate, Invocation, Policy, Registry, ToolDef,
-    ToolError, Value, json, tool,
+    Answer, Composer, Composite, CompositeSpec, Context, EffectState, Event, Fault, HostGate, Invocation, Observer, Policy, Registry,
+    ToolDef, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, block_on, catalog, composite, detail, run, run_main, steps};
@@ -468,4 +468,40 @@ fn a_specification_fills_what_the_head_does_not_say() {
     let error = block_on(run(&registry.seal(), "c", json!({}))).unwrap_err();
     assert_eq!(error.code(), "invalid_args");
     assert!(log.is_empty());
+}
+
+/// Breaks down at everything it is told.
+struct Broken;
+
+impl Observer for Broken {
+    fn observe(&self, event: &Event) {
+        panic!("cannot write {event:?}");
+    }
+}
+
+#[test]
+fn an_observer_that_breaks_down_changes_nothing() {
+    let log = Log::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let page = log.close(tool("page", "").reads().input_schema(schema), |input| Ok(input.into()));
+    let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
+    let catalog = catalog([page, log.writes("send")], &spec);
+    let result = block_on(catalog.invoke(Invocation::new("main", json!({})).observer(Arc::new(Broken)))).unwrap();
+    assert_eq!(result.effects.len(), 1);
+    assert_eq!(log.tools(), ["page", "send"]);
+}
+
+#[test]
+fn a_writing_tool_cannot_unsay_that_it_ran() {
+    let silent = || tool("w", "Writes").writes().run_json(|_, _| async { Ok(toolwright::Answer::new(1).effects([])) });
+    let policy = || toolwright::Policy::new().side_effecting_tools(["w"]);
+    let spec = json!({"steps": [{"name": "s", "tool": "w"}]});
+    let spec = toolwright::CompositeSpec::from_value(&spec).unwrap();
+    let mut registry = toolwright::Registry::with_policy(policy());
+    registry.register(silent()).unwrap().register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
+    let catalog = registry.seal();
+    for name in ["w", "c"] {
+        let result = block_on(catalog.invoke(toolwright::Invocation::new(name, json!({})))).unwrap();
+        assert_eq!(result.effects.len(), 1, "{name}");
+    }
 }

@@ -1,0 +1,216 @@
+//! Composites of one gate inside those of another: nothing is laundered on the way, and nobody is taken for another.
+
+use std::sync::{Arc, Mutex};
+
+use toolwright::{
+    Approver, Binding, BoxFuture, CallError, Catalog, Composer, Context, HostChecks, HostGate, PipelineOptions, Policy, Registry,
+    StepOutputs, StepRequest, ToolDef, ToolResult, Value, json,
+};
+
+use crate::world::{Log, block_on, composite, run, steps};
+
+/// Tools that a host can replace by name.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Vec<(String, ToolDef)>>>);
+
+impl Shelf {
+    fn put(&self, name: &str, tool: ToolDef) {
+        let mut tools = self.0.lock().unwrap();
+        tools.retain(|(known, _)| known != name);
+        tools.push((name.to_owned(), tool));
+    }
+
+    fn composer(&self) -> Composer {
+        let shelf = self.clone();
+        Composer::new(HostGate::new(move |name| shelf.find(name)))
+    }
+
+    fn find(&self, name: &str) -> Option<ToolDef> {
+        self.0.lock().unwrap().iter().find(|(known, _)| known == name).map(|(_, tool)| tool.clone())
+    }
+}
+
+fn one(tool: &str) -> Value {
+    steps(&[("s", tool, json!({}))])
+}
+
+fn pipeline(composer: &Composer, spec: &Value) -> Result<ToolResult, CallError> {
+    block_on(composer.run_pipeline(spec, json!({}), Context::default(), PipelineOptions::new()))
+}
+
+#[test]
+fn a_composite_accepted_without_effects_has_none_when_a_tool_in_it_is_replaced() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("send", log.echo("send"));
+    let composer = shelf.composer();
+    composer.bind(Binding::new().side_effecting_tools(["send"]));
+    for (name, inner) in [("inner", "send"), ("middle", "inner")] {
+        let built = composer.build(name, "", json!({}), &one(inner)).unwrap();
+        assert_eq!(built.has_side_effects(), Some(false));
+        shelf.put(name, built);
+    }
+    let mut registry = Registry::new();
+    registry.register(shelf.find("middle").unwrap()).unwrap();
+    registry.register(composite("outer", &one("middle"))).unwrap();
+    let catalog = registry.seal();
+
+    shelf.put("send", log.writes("send"));
+    for error in [
+        pipeline(&composer, &one("inner")).unwrap_err(),
+        pipeline(&composer, &one("middle")).unwrap_err(),
+        block_on(run(&catalog, "outer", json!({}))).unwrap_err(),
+    ] {
+        assert_eq!(error.code(), "step_not_chainable", "{error}");
+        assert!(error.message().contains("\"send\" has side effects now"), "{error}");
+        assert!(error.is_refusal() && error.help().unwrap().contains("build that composite again"));
+    }
+    assert!(log.is_empty());
+
+    // Every composite on the way must be listed; and a root is nobody's step.
+    composer.bind(Binding::new().side_effecting_tools(["send", "inner"]));
+    pipeline(&composer, &one("middle")).unwrap_err();
+    assert!(log.is_empty());
+    pipeline(&composer, &one("inner")).unwrap();
+    let mut registry = Registry::new();
+    registry.register(shelf.find("inner").unwrap()).unwrap();
+    block_on(run(&registry.seal(), "inner", json!({}))).unwrap();
+    composer.bind(Binding::new().side_effecting_tools(["send", "inner", "middle"]));
+    let result = pipeline(&composer, &one("middle")).unwrap();
+    assert_eq!(result.effects.len(), 1);
+    assert_eq!(log.all().len(), 3);
+}
+
+fn sending(log: &Log, checks: HostChecks) -> Catalog {
+    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]).checks(checks));
+    registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap();
+    registry.register(composite("notify", &one("send"))).unwrap();
+    registry.register(composite("look", &one("read"))).unwrap();
+    registry.seal()
+}
+
+fn over(catalog: &Catalog, checks: HostChecks) -> Composer {
+    let catalog = catalog.clone();
+    Composer::new(HostGate::new(move |name| catalog.get(name).cloned()).checks(checks))
+}
+
+#[test]
+fn composites_of_a_catalogue_run_through_a_gate_over_it() {
+    let log = Log::new();
+    let catalog = sending(&log, HostChecks::new());
+    let composer = over(&catalog, HostChecks::new());
+    composer.bind(Binding::new().side_effecting_tools(["notify"]));
+    let result = pipeline(&composer, &steps(&[("l", "look", json!({})), ("n", "notify", json!({}))])).unwrap();
+    let want = json!([{"kind": "step", "step": "s", "stepIndex": 0, "tool": "send", "ran": true, "via": ["n"]}]);
+    assert_eq!(result.to_value().get("effects"), Some(&want));
+    assert_eq!(log.tools(), ["read", "send"]);
+
+    // Both lists count: the composer's for its own step, the catalogue's for what is inside.
+    let error = pipeline(&over(&catalog, HostChecks::new()), &one("notify")).unwrap_err();
+    assert_eq!(error.code(), "step_not_chainable");
+    let strict = sending(&log, HostChecks::new().disabled(["send"]));
+    let composer = over(&strict, HostChecks::new());
+    composer.bind(Binding::new().side_effecting_tools(["notify"]));
+    assert_eq!(pipeline(&composer, &one("notify")).unwrap_err().code(), "step_disabled");
+    let options = PipelineOptions::new().rehearse(StepOutputs::new().with("n/s", 1));
+    let spec = steps(&[("n", "notify", json!({}))]);
+    let rehearsed = block_on(composer.run_pipeline(&spec, json!({}), Context::default(), options)).unwrap();
+    assert_eq!(rehearsed.output, Some(json!(1)));
+    assert_eq!(log.tools(), ["read", "send"]);
+}
+
+#[test]
+fn a_composite_taken_to_another_catalogue_keeps_its_own_tools() {
+    let (log, strangers) = (Log::new(), Log::new());
+    let catalog = sending(&log, HostChecks::new());
+    // The same names at the same positions.
+    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]));
+    registry.register(strangers.echo("read")).unwrap().register(strangers.writes("send")).unwrap();
+    registry.register(catalog.get("notify").unwrap().clone()).unwrap().register(catalog.get("look").unwrap().clone()).unwrap();
+    registry.register(composite("main", &steps(&[("l", "look", json!({})), ("n", "notify", json!({}))]))).unwrap();
+    let other = registry.seal();
+    block_on(run(&other, "main", json!({}))).unwrap();
+    assert_eq!(log.tools(), ["read", "send"]);
+    assert!(strangers.is_empty());
+    // Without its catalogue it has no gate.
+    drop(catalog);
+    assert_eq!(block_on(run(&other, "look", json!({}))).unwrap_err().code(), "compose_needs_gate");
+}
+
+struct Person {
+    answer: bool,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
+        self.asked.lock().unwrap().push(step.name.to_owned());
+        Box::pin(std::future::ready(Ok(self.answer)))
+    }
+}
+
+#[test]
+fn a_composite_whose_steps_ask_nobody_is_asked_for_as_a_whole() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("send", log.writes("send"));
+    let composer = shelf.composer();
+    composer.bind(Binding::new().side_effecting_tools(["send"]));
+    let notify = composer.build("notify", "", json!({}), &one("send")).unwrap();
+    for answer in [false, true] {
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let checks = HostChecks::new().approval(Some(Arc::new(Person { answer, asked: asked.clone() })));
+        let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["notify"]).checks(checks));
+        registry.register(notify.clone()).unwrap();
+        registry.register(composite("main", &one("notify"))).unwrap();
+        let outcome = block_on(run(&registry.seal(), "main", json!({})));
+        assert_eq!(*asked.lock().unwrap(), ["notify"]);
+        assert_eq!(outcome.is_ok(), answer);
+        assert_eq!(log.all().len(), usize::from(answer));
+    }
+}
+
+#[test]
+fn a_composite_that_reaches_itself_under_another_name_is_a_cycle() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("send", log.writes("send"));
+    let composer = shelf.composer();
+    composer.bind(Binding::new().side_effecting_tools(["send", "alias"]));
+    let spec = steps(&[("w", "send", json!({})), ("again", "alias", json!({}))]);
+    shelf.put("alias", composer.build("me", "", json!({}), &spec).unwrap());
+    let error = pipeline(&composer, &one("alias")).unwrap_err();
+    assert_eq!(error.code(), "step_cycle", "{error}");
+    assert_eq!(log.tools(), ["send"], "it is seen before anything happens twice");
+    assert_eq!(error.effects().len(), 1);
+
+    shelf.0.lock().unwrap().clear();
+
+    // As it is through a gate that makes it anew at each question.
+    let log = Log::new();
+    let slot: Arc<Mutex<Option<Composer>>> = Arc::default();
+    let (taken, send) = (slot.clone(), log.writes("send"));
+    let composer = Composer::new(HostGate::new(move |name| {
+        let composer = taken.lock().unwrap().take();
+        let made = composer.as_ref().and_then(|composer| composer.build("me", "", json!({}), &spec).ok());
+        *taken.lock().unwrap() = composer;
+        if name == "alias" { made } else { Some(send.clone()) }
+    }));
+    composer.bind(Binding::new().side_effecting_tools(["send", "alias"]));
+    *slot.lock().unwrap() = Some(composer.clone());
+    let error = pipeline(&composer, &one("alias")).unwrap_err();
+    assert_eq!(error.code(), "step_cycle", "{error}");
+    assert_eq!(log.tools(), ["send"]);
+    *slot.lock().unwrap() = None;
+}
+
+#[test]
+fn composites_of_the_same_name_behind_different_gates_are_no_cycle() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("read", log.echo("read"));
+    let composer = shelf.composer();
+    shelf.put("report", composer.build("report", "", json!({}), &one("read")).unwrap());
+    let fetch = composer.build("fetch", "", json!({}), &one("report")).unwrap();
+    let mut registry = Registry::new();
+    registry.register(fetch).unwrap();
+    registry.register(composite("report", &one("fetch"))).unwrap();
+    block_on(run(&registry.seal(), "report", json!({}))).unwrap();
+    assert_eq!(log.tools(), ["read"]);
+}
