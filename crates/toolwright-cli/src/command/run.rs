@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Instant;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestamp, ToolResult, Value};
 
@@ -60,7 +61,8 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     let called = match input {
         Ok((input, hidden)) => {
             hidden.iter().for_each(|text| host.secrets.add(text));
-            call(app, &host, Invocation::new(args.tool.as_str(), input), change).await
+            let invocation = Invocation::new(args.tool.as_str(), input).run_id(new_run_id());
+            call(app, &host, invocation, change).await
         }
         Err(exit) => Err(exit),
     };
@@ -69,6 +71,12 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     leave_at_next();
     let result = called?;
     Ok(Outcome { result, host })
+}
+
+/// A name that no other run has: idempotency keys begin with it, so two runs must not share one.
+fn new_run_id() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("run-{:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
 /// The input of the call, with the texts in it that must not be shown.
