@@ -126,13 +126,15 @@ fn checks(case: &Value, approvals: Arc<Mutex<Vec<String>>>) -> HostChecks {
         listed.iter().filter_map(Value::as_str).map(Text::from).collect()
     };
     let mut checks = HostChecks::new().disabled(names("disabled"));
-    let denied = names("deny");
+    // A list of names with one reason for all, or an object that gives each its own.
     let reason = gate.get("reason").and_then(Value::as_str).map(str::to_owned);
+    let denied: BTreeMap<String, Option<String>> = match gate.get("deny").and_then(Value::as_object) {
+        Some(each) => each.iter().map(|(name, why)| (name.to_string(), why.as_str().map(str::to_owned))).collect(),
+        None => names("deny").iter().map(|name| (name.to_string(), reason.clone())).collect(),
+    };
     if !denied.is_empty() {
         checks = checks.permission(move |step| {
-            if !denied.iter().any(|denied| denied == step.name) {
-                return Ok(());
-            }
+            let Some(reason) = denied.get(step.name) else { return Ok(()) };
             let message = reason.clone().unwrap_or_else(|| format!("permission denied for step tool \"{}\"", step.name));
             let mut refusal = GateRefusal::new("permission_denied", message);
             refusal.details = Some(Value::object([("missing", Value::array(["cap"]))]));
