@@ -20,9 +20,10 @@ use crate::composite;
 use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run, Timestamp};
-use crate::gate::{Gate, GateRefusal, StepRequest};
+use crate::gate::{Gate, StepRequest};
 use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
 use crate::limits;
+use crate::refusal::Refusal;
 use crate::schema::Repair;
 use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
 use crate::value::Value;
@@ -157,7 +158,7 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => GateRefusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())

@@ -2,9 +2,9 @@
 
 use crate::composite::effect::StepRecord;
 use crate::composite::{EffectRecord, SpecError};
-use crate::gate::GateRefusal;
 use crate::journal::JournalError;
 use crate::reference::parse::Reference;
+use crate::refusal::Refusal;
 use crate::schema::SchemaIssue;
 use crate::tool::{Aftermath, ToolError};
 use crate::value::{Text, Value};
@@ -65,7 +65,7 @@ pub enum Fault {
         details: Option<Value>,
     },
     /// One of the host's checks said no.
-    Gate(GateRefusal),
+    Gate(Refusal),
     /// The run was cancelled before this tool started.
     Aborted,
     /// The written composite is wrong.

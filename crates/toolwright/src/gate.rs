@@ -9,6 +9,7 @@ use crate::composer::Bound;
 use crate::composite::{CompositeBody, GateOf};
 use crate::frame::Context;
 use crate::journal::Eventually;
+use crate::refusal::Refusal;
 use crate::tool::{BoxFuture, ToolDef};
 use crate::value::{Text, Value};
 
@@ -19,7 +20,7 @@ pub trait StepGate: Send + Sync {
     fn resolve(&self, tool: &str) -> Option<ToolDef>;
 
     /// The host's checks, asked after the chainability rule and the argument check, before the tool runs.
-    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
         let _ = step;
         Eventually::Now(Ok(()))
     }
@@ -44,40 +45,6 @@ pub struct StepRequest<'a> {
     pub depth: u32,
     /// The tool is a composite, and each of its steps comes to these same checks.
     pub steps_follow: bool,
-}
-
-/// A host's check said no.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateRefusal {
-    /// A stable code, such as `step_disabled` or `permission_denied`.
-    pub code: Text,
-    /// Why, in words.
-    pub message: String,
-    /// What to do about it, and who can.
-    pub help: Option<String>,
-    /// Further facts, an object.
-    pub details: Option<Value>,
-}
-
-impl GateRefusal {
-    /// A refusal with a code and a reason.
-    pub fn new(code: impl Into<Text>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), help: None, details: None }
-    }
-
-    /// With what to do about it, and who can.
-    #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// With further facts, an object.
-    #[must_use]
-    pub fn details(mut self, details: impl Into<Value>) -> Self {
-        self.details = Some(details.into());
-        self
-    }
 }
 
 /// May a tool be a step? Ordered by strictness: later is stricter.
@@ -214,7 +181,7 @@ impl<'g> Gate<'g> {
     }
 
     /// The host's checks.
-    pub(crate) async fn admit(&self, step: &StepRequest<'_>) -> Result<(), GateRefusal> {
+    pub(crate) async fn admit(&self, step: &StepRequest<'_>) -> Result<(), Refusal> {
         match self {
             Self::Catalog { view, .. } => match &view.checks {
                 None => Ok(()),
@@ -236,7 +203,7 @@ impl<'g> Gate<'g> {
 }
 
 type Resolve = dyn Fn(&str) -> Option<ToolDef> + Send + Sync;
-type Permission = dyn Fn(&StepRequest<'_>) -> Result<(), GateRefusal> + Send + Sync;
+type Permission = dyn Fn(&StepRequest<'_>) -> Result<(), Refusal> + Send + Sync;
 
 /// Asks a person, or a policy that stands for one, whether a step with side effects may run.
 pub trait Approver: Send + Sync {
@@ -286,7 +253,7 @@ impl HostChecks {
 
     /// May the caller use this tool? A refusal without a code becomes `permission_denied`.
     #[must_use]
-    pub fn permission(mut self, check: impl Fn(&StepRequest<'_>) -> Result<(), GateRefusal> + Send + Sync + 'static) -> Self {
+    pub fn permission(mut self, check: impl Fn(&StepRequest<'_>) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
         self.permission = Some(Arc::new(check));
         self
     }
@@ -300,10 +267,10 @@ impl HostChecks {
         self
     }
 
-    async fn decide(&self, step: &StepRequest<'_>) -> Result<(), GateRefusal> {
+    async fn decide(&self, step: &StepRequest<'_>) -> Result<(), Refusal> {
         let tool = step.name;
         if self.disabled.iter().any(|disabled| disabled == tool) {
-            let refusal = GateRefusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
+            let refusal = Refusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
             return Err(refusal.help("the host has switched it off; only the host can switch it on"));
         }
         if let Some(permission) = &self.permission {
@@ -320,11 +287,11 @@ impl HostChecks {
         }
         let Some(approver) = approver else {
             let message = format!("step tool \"{tool}\" has side effects and requires approval, but no approval manager is configured");
-            return Err(GateRefusal::new("approval_unavailable", message).help("nobody to ask means no; the host must name somebody"));
+            return Err(Refusal::new("approval_unavailable", message).help("nobody to ask means no; the host must name somebody"));
         };
         let rejected = |how: String| {
             let message = format!("approval for step tool \"{tool}\" was {how}");
-            Err(GateRefusal::new("approval_rejected", message).help("change what the step would do, or ask again"))
+            Err(Refusal::new("approval_rejected", message).help("change what the step would do, or ask again"))
         };
         match approver.ask(step).await {
             Ok(true) => Ok(()),
@@ -334,7 +301,7 @@ impl HostChecks {
     }
 
     /// Runs the checks; whatever goes wrong while deciding is a refusal.
-    pub fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+    pub fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
         let nothing = self.disabled.is_empty() && self.permission.is_none() && matches!(self.approval, Approval::NotNeeded);
         if nothing { Eventually::Now(Ok(())) } else { Eventually::Later(Box::pin(self.decide(step))) }
     }
@@ -371,7 +338,7 @@ impl StepGate for HostGate {
         (self.resolve)(tool)
     }
 
-    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
         self.checks.admit(step)
     }
 }

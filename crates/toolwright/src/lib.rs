@@ -54,7 +54,9 @@ pub mod journal;
 pub mod limits;
 pub mod nearest;
 pub mod reference;
+pub mod refusal;
 pub mod registry;
+pub mod runtime;
 pub mod schema;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -70,11 +72,13 @@ pub use composite::{
 pub use diagnostics::{Event, Observer};
 pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 pub use frame::{Call, Clock, Context, Timestamp};
-pub use gate::{Approver, Chainability, GateRefusal, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
+pub use gate::{Approver, Chainability, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
 pub use journal::{Eventually, Journal, JournalError, MemoryJournal};
 pub use limits::Limits;
 pub use reference::Dialect;
+pub use refusal::Refusal;
 pub use registry::{Declaration, Policy, RegisterError, Registry};
+pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
 pub use tool::{Answer, BoxFuture, Effect, Example, Handler, Impact, Origin, ToolBuilder, ToolDef, ToolError, tool};
 pub use value::{Number, Object, Shape, Text, Value};

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::composer::Composer;
 use crate::frame::Call;
-use crate::gate::{Approver, GateRefusal, HostChecks, StepGate, StepRequest};
+use crate::gate::{Approver, HostChecks, StepGate, StepRequest};
 use crate::journal::Eventually;
+use crate::refusal::Refusal;
 use crate::tool::{Answer, BoxFuture, Effect, Handler, ToolDef, ToolError, tool};
 use crate::value::{Text, Value};
 
@@ -136,7 +137,7 @@ fn checks(case: &Value, approvals: Arc<Mutex<Vec<String>>>) -> HostChecks {
         checks = checks.permission(move |step| {
             let Some(reason) = denied.get(step.name) else { return Ok(()) };
             let message = reason.clone().unwrap_or_else(|| format!("permission denied for step tool \"{}\"", step.name));
-            let mut refusal = GateRefusal::new("permission_denied", message);
+            let mut refusal = Refusal::new("permission_denied", message);
             refusal.details = Some(Value::object([("missing", Value::array(["cap"]))]));
             Err(refusal)
         });
@@ -178,7 +179,7 @@ impl StepGate for CaseGate {
         self.fixture.upgrade()?.resolve(tool)
     }
 
-    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), GateRefusal>> {
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
         Eventually::Later(Box::pin(async move {
             self.checks.admit(step).get().await?;
             if step.tool.is_composite() && !step.cancel.is_cancelled() {

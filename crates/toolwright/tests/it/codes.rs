@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toolwright::codes::{self, CODES};
 use toolwright::journal::{RunJournal, RunRecord};
 use toolwright::{
-    CallError, CancelSource, Composer, Context, GateRefusal, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions,
-    Policy, Registry, SpecIssue, StepOutputs, ToolError, Value, json, tool,
+    CallError, CancelSource, Composer, Context, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions, Policy, Refusal,
+    Registry, SpecIssue, StepOutputs, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, run, run_main, steps};
@@ -155,7 +155,7 @@ fn produce(code: &str) -> Said {
             of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).dry(StepOutputs::new()))).unwrap_err())
         }
         "step_disabled" => refused_by(HostChecks::new().disabled(["send"])),
-        "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(GateRefusal::new("permission_denied", "you may not")))),
+        "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(Refusal::new("permission_denied", "you may not")))),
         "approval_unavailable" => refused_by(HostChecks::new().approval(None)),
         "approval_rejected" => refused_by(HostChecks::new().approval(Some(Arc::new(No)))),
         "step_aborted" => aborted(),

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, GateRefusal, HostChecks, HostGate,
-    Impact, Invocation, PipelineOptions, Policy, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
+    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, HostChecks, HostGate, Impact,
+    Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, detail, run, steps};
@@ -322,9 +322,7 @@ fn host_checks_come_in_their_order_and_before_the_tool() {
         let person = Person { answer: Ok(approve), asked: asked.clone() };
         HostChecks::new()
             .disabled(disabled.iter().copied())
-            .permission(
-                move |step| if permit { Ok(()) } else { Err(GateRefusal::new("permission_denied", format!("{} may not", step.name))) },
-            )
+            .permission(move |step| if permit { Ok(()) } else { Err(Refusal::new("permission_denied", format!("{} may not", step.name))) })
             .approval(Some(Arc::new(person)))
     };
     let cancelled = CancelSource::new();
@@ -358,7 +356,7 @@ fn a_check_that_breaks_down_is_a_no() {
 #[test]
 fn a_permission_that_is_refused_without_a_code_has_one() {
     let log = Log::new();
-    let catalog = checked(&log, HostChecks::new().permission(|_| Err(GateRefusal::new("", "not today"))));
+    let catalog = checked(&log, HostChecks::new().permission(|_| Err(Refusal::new("", "not today"))));
     let error = block_on(run(&catalog, "one", json!({}))).unwrap_err();
     assert_eq!((error.code(), detail(&error, "code")), ("permission_denied", Some(json!("permission_denied"))));
 }
