@@ -1,14 +1,13 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! composites. Kept by the runtime, where no tool or caller can reset it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cancel::CancelToken;
 use crate::catalog::View;
 use crate::composite::dry::StepOutputs;
-use crate::diagnostics::{Event, Observer};
+use crate::diagnostics::{Diagnostics, EventName, payload};
 use crate::journal::RunJournal;
 use crate::limits::Limits;
 use crate::tool::BoxFuture;
@@ -71,20 +70,10 @@ pub(crate) struct Run {
     pub(crate) cancel: CancelToken,
     pub(crate) context: Context,
     pub(crate) journal: Option<Arc<dyn RunJournal>>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) diagnostics: Diagnostics,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
-}
-
-impl Run {
-    /// Tells the observer, if there is one. It cannot change a run, so one that breaks down does not end it.
-    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
-        if let Some(observer) = &self.observer {
-            let event = event();
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
-        }
-    }
 }
 
 /// Names of one composite and its steps, for paths, events and errors.
@@ -259,7 +248,8 @@ impl Call {
 
     /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
     pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        self.scope.run.tell(|| Event::Progress { path: self.path(), message: message.into(), done, total });
+        let diagnostics = &self.scope.run.diagnostics;
+        diagnostics.emit(EventName::Progress, || payload::progress(self.path(), message.into(), done, total));
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {
