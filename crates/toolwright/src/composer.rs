@@ -12,7 +12,7 @@ use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
 use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
-use crate::diagnostics::Observer;
+use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, Fault};
 use crate::frame::{Clock, Context};
 use crate::gate::{Chainability, StepCheck, StepGate};
@@ -185,9 +185,9 @@ impl PipelineOptions {
         Self(self.0.journal(journal))
     }
 
-    /// As [`Invocation::observer`].
-    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
-        Self(self.0.observer(observer))
+    /// As [`Invocation::diagnostics`].
+    pub fn diagnostics(self, diagnostics: Diagnostics) -> Self {
+        Self(self.0.diagnostics(diagnostics))
     }
 
     /// As [`Invocation::clock`].
