@@ -1,31 +1,46 @@
-//! THE path of a call. Whatever starts a tool, a root call, a step, a nested
-//! call, comes through here; nothing else can reach a tool's body.
+//! THE path of a call. Whatever starts a tool, `invoke`, `call`, a nested call, a
+//! step, comes through here; nothing else can reach a tool's body.
 //!
-//! Stages, in order: input (schema, repairs, limits), gate (the host's checks),
-//! cancelled?, journal begin, execute, output (schema, limits), journal finish.
-//! Finding the tool and judging whether it may be chained come before, in
-//! `catalog.rs` for roots and in `composite/run.rs` for steps.
+//! | stage | what | in |
+//! | --- | --- | --- |
+//! | S0 | find the tool | `catalog/enter.rs`, for steps `composite/run.rs` |
+//! | S1 | cancelled already? | [`enter`] |
+//! | S2 | nesting, cycles | [`enter`] |
+//! | S3 | available? | [`enter`] |
+//! | S4 | arguments: limits, schema, repairs; for a step of a catalogue: `inspect` | [`enter`] |
+//! | S5 | `authorize` | [`enter`] |
+//! |  | for a step: the host's checks | [`perform`] |
+//! | S6, S7 | checkpoint, journal begin | [`record`] |
+//! | S8, S9 | started; execute, against cancellation | [`execute`] |
+//! | S10 | output: limits, schema, protocol | [`execute`] |
+//! | S11, S12 | receipt, journal finish | [`record`] |
+//! | S13 | succeeded, failed, cancelled | [`perform`] |
 
-use std::any::Any;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
-use std::task::{Context as Waking, Poll};
+use std::pin::pin;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use crate::composite;
-use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
-use crate::frame::{Call, Run, Timestamp};
+use crate::diagnostics::EventKind;
+use crate::error::{CallError, EffectState, Fault};
+use crate::frame::{Call, Frame, Timestamp};
 use crate::gate::{Gate, StepRequest};
-use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
+use crate::lifecycle::Access;
 use crate::limits;
 use crate::refusal::Refusal;
-use crate::schema::Repair;
-use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
+use crate::runtime::Runtime;
+use crate::schema::{Repair, SchemaIssue};
+use crate::tool::{Answer, ToolDef};
 use crate::value::Value;
+
+mod execute;
+mod record;
+mod report;
+
+use execute::execute;
+pub(crate) use execute::happened;
+use report::Ended;
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
 /// from hand to hand costs more than any stage.
@@ -37,111 +52,198 @@ pub(crate) struct Passage {
     pub(crate) answer: Answer,
     /// When the call before this one ended, if nothing that takes time has happened since.
     pub(crate) now: Option<Timestamp>,
+    /// When this one began and ended, if there is a clock.
+    pub(crate) times: Option<(Timestamp, Timestamp)>,
+    /// The answer is the journal's; the tool did not run.
+    pub(crate) replayed: bool,
 }
 
-/// Input stage: arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
-pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
-    within_limits(&passage.arguments, "arguments", &call.scope.run, EffectState::NotStarted)?;
-    passage.repairs.clear();
-    if let Some(schema) = &tool.0.input {
-        schema.prepare(&mut passage.arguments, &mut passage.repairs).map_err(Fault::InvalidArguments)?;
-        if !passage.repairs.is_empty() {
-            tell_repairs(call, &passage.repairs);
+/// Stages S1 to S5: may this call be made, with these arguments? Refusals are told.
+pub(crate) fn enter<R: Runtime>(
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    decision: Option<&R::Decision>,
+    gate: Option<&Gate<'_, R>>,
+) -> Result<(), CallError> {
+    judge(call, tool, passage, decision, gate).map_err(|error| report::refused(call, tool, error))
+}
+
+#[inline]
+fn judge<R: Runtime>(
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    decision: Option<&R::Decision>,
+    gate: Option<&Gate<'_, R>>,
+) -> Result<(), CallError> {
+    let by_page = matches!(gate, Some(Gate::Composer(_)));
+    // A composer's run says at which step it stopped, and a step is looked at again when its turn comes.
+    if !by_page && call.scope.host.view.is_some() && call.cancel().is_cancelled() {
+        return Err(Fault::Cancelled { state: EffectState::NotStarted }.into());
+    }
+    nesting(call, tool, gate)?;
+    if let Some(hooks) = &tool.0.hooks
+        && !hooks.is_available(call.context())
+    {
+        return Err(forbidden(call, tool));
+    }
+    if tool.composite().is_some_and(|composite| composite.is_conditional()) && !tool.is_available(call.context()) {
+        return Err(forbidden(call, tool));
+    }
+    arguments(call, tool, passage, by_page)?;
+    let made;
+    let decision = match gate {
+        Some(Gate::Catalog { view, .. }) if !view.folds.inspect.is_empty() => {
+            made = inspected(view, call, tool, &passage.arguments)?;
+            made.as_ref()
         }
+        Some(_) if decision.is_none() && tool.0.hooks.as_ref().is_some_and(|hooks| hooks.authorize.is_some()) => {
+            made = R::decision_for(tool.name(), &passage.arguments);
+            made.as_ref()
+        }
+        _ => decision,
+    };
+    match &tool.0.hooks {
+        Some(hooks) if hooks.authorize.is_some() => authorized(call, tool, &passage.arguments, decision),
+        _ => Ok(()),
+    }
+}
+
+/// S2. Composites nest only so deep, calls too, and none reaches itself.
+fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_, R>>) -> Result<(), CallError> {
+    let Some(view) = call.scope.host.view.as_ref().filter(|_| !matches!(gate, Some(Gate::Composer(_)))) else { return Ok(()) };
+    let policy = &view.options.policy;
+    let calls = call.node().calls;
+    if calls >= policy.calls {
+        return Err(Fault::CallsTooDeep { calls }.into());
+    }
+    let Some(composite) = tool.composite() else { return Ok(()) };
+    let depth = call.depth();
+    if depth >= policy.depth {
+        return Err(Fault::NestingTooDeep { depth }.into());
+    }
+    if call.node().is_inside(composite.address(), 0, tool.name()) {
+        let mut path = call.node().lineage();
+        path.push(tool.0.name.clone());
+        return Err(Fault::Cycle { path }.into());
     }
     Ok(())
 }
 
 #[cold]
-fn tell_repairs(call: &Call, repairs: &[Repair]) {
-    for repair in repairs {
-        let said = || (call.path(), format!("{}: {}", repair.pointer, repair.action));
-        call.run().diagnostics.warn("repaired_argument", said);
-    }
+fn forbidden<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> CallError {
+    let words = call.scope.host.view.as_ref().and_then(|view| view.options.forbidden.as_ref());
+    Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.map(|words| words(tool.name())) }.into()
 }
 
-/// The stages from the gate to the finished record. The answer is left in `passage`.
-pub(crate) async fn perform(
-    run: &Run,
-    call: Call,
-    tool: &ToolDef,
-    passage: &mut Passage,
-    gate: Option<&Gate<'_>>,
+/// S4. Arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
+fn arguments<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, passage: &mut Passage, by_page: bool) -> Result<(), CallError> {
+    within_limits(&passage.arguments, "arguments", &call.scope.frame, EffectState::NotStarted)?;
+    passage.repairs.clear();
+    let invalid = |issues| Fault::InvalidInput { tool: tool.0.name.clone(), issues, by_page };
+    match &tool.0.input {
+        Some(schema) => {
+            schema.prepare(&mut passage.arguments, &mut passage.repairs).map_err(invalid)?;
+            if !passage.repairs.is_empty() {
+                report::repairs(call, &passage.repairs);
+            }
+        }
+        None if !by_page && call.scope.host.view.is_some() && passage.arguments.as_object().is_none() => {
+            let message = format!("arguments are an object, and this is {}", passage.arguments.kind());
+            return Err(invalid(vec![SchemaIssue { pointer: String::new(), message }]).into());
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// What every tool says about a step, as if the caller had decided for it: a composite is no way around a veto.
+#[cold]
+fn inspected<R: Runtime>(
+    view: &crate::catalog::View<R>,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    arguments: &Value,
+) -> Result<Option<R::Decision>, CallError> {
+    let Some(decision) = R::decision_for(tool.name(), arguments) else {
+        if view.options.policy.uninspected {
+            return Ok(None);
+        }
+        let refusal = Refusal::new("no_step_decision", format!("nobody can inspect the step \"{}\"", call.step()))
+            .help("the runtime's `decision_for` must make a decision for a step, or the policy must say `steps_uninspected()`");
+        return Err(Fault::Gate(refusal).into());
+    };
+    view.assert_decision(&decision, call.context())?;
+    Ok(Some(decision))
+}
+
+/// S5.
+fn authorized<R: Runtime>(
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    arguments: &Value,
+    decision: Option<&R::Decision>,
 ) -> Result<(), CallError> {
+    let Some(hooks) = &tool.0.hooks else { return Ok(()) };
+    let lineage = call.lineage();
+    let access = Access { tool: tool.name(), decision, input: Some(arguments), context: call.context(), lineage: &lineage };
+    hooks.authorize(&access).map_err(|refusal| Fault::Denied { tool: tool.0.name.clone(), refusal }.into())
+}
+
+/// The stages from the gate to the finished record. The answer is left in `passage`. `frame` is the call's own.
+pub(crate) async fn perform<R: Runtime>(
+    frame: &Frame,
+    call: Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    gate: Option<&Gate<'_, R>>,
+) -> Result<(), CallError> {
+    passage.replayed = false;
     if let Some(gate) = gate
         && gate.has_checks()
     {
         passage.now = None;
         // Boxed, so that a run without checks does not carry room for them.
-        Box::pin(admitted(gate, &call, tool, &passage.arguments)).await?;
+        if let Err(error) = Box::pin(admitted(gate, &call, tool, &passage.arguments)).await {
+            return Err(report::refused(&call, tool, error));
+        }
     }
-    // A cancelled root composite says at which step it stopped.
-    if run.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
-        return Err(Fault::Aborted.into());
+    // A cancelled root composite of a composer says at which step it stopped.
+    if frame.cancel.is_cancelled() && (gate.is_some() || !tool.is_composite()) {
+        return Err(report::refused(&call, tool, stopped_before(gate).into()));
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
-    match &run.journal {
-        None => execute(run, call, tool, passage).await,
-        Some(journal) => recorded(&**journal, run, call, tool, passage).await,
+    let ended = report::watches(frame, &call).then(|| Box::new(Ended::of(&call, tool)));
+    let outcome = match &frame.life.journal {
+        None => execute(frame, call, tool, passage).await,
+        Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
+    };
+    match ended {
+        None => outcome,
+        Some(ended) => ended.tell(outcome, passage),
     }
 }
 
-/// Execution between two records of the journal.
-async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
-    let key = StepKey { node: call.node().clone(), step: call.step };
-    let begun = journal.begin(Begin {
-        key: key.clone(),
-        impact: tool.effect().map(|effect| effect.impact),
-        input: passage.arguments.clone(),
-        repairs: std::mem::take(&mut passage.repairs),
-        at: passage.now.or_else(|| run.clock.as_ref().map(|clock| clock.now())),
-    });
-    let begun = match begun {
-        Eventually::Now(begun) => begun,
-        Eventually::Later(begun) => begun.await,
-    };
-    begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
-    let mut open = Open { journal, key: Some(key) };
-    let outcome = execute(run, call, tool, passage).await;
-    let Some(key) = open.key.clone() else { return outcome };
-    passage.now = run.clock.as_ref().map(|clock| clock.now());
-    let finished = journal.finish(Finish {
-        key,
-        outcome: match &outcome {
-            Ok(()) => Ok(passage.answer.output.clone()),
-            Err(error) => Err(Box::new(Failure { code: error.code().into(), message: error.message() })),
-        },
-        at: passage.now,
-    });
-    let finished = match finished {
-        Eventually::Now(finished) => finished,
-        Eventually::Later(finished) => finished.await,
-    };
-    open.key = None;
-    if let (Ok(()), Err(error)) = (&outcome, finished) {
-        return Err(unwritten(&passage.answer, error, happened(tool)));
-    }
-    outcome
-}
-
-/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+/// How a call ends that was cancelled before its tool started, in the words of whoever asked.
 #[cold]
-fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
-    let source = CallError::from(Fault::Journal { phase: "finish", error, state });
-    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
-        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
-        _ => source,
-    }
+fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
+    if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
 }
 
-async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Value) -> Result<(), CallError> {
+async fn admitted<R: Runtime>(
+    gate: &Gate<'_, R>,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    arguments: &Value,
+) -> Result<(), CallError> {
     let request = StepRequest {
         tool,
         name: call.tool(),
         step: call.step(),
         arguments,
-        context: &call.scope.run.context,
-        cancel: &call.scope.run.cancel,
+        context: call.context(),
+        cancel: call.cancel(),
         depth: call.depth(),
         steps_follow: tool.composite().is_some_and(|composite| gate.sees_steps_of(composite)),
     };
@@ -149,192 +251,45 @@ async fn admitted(gate: &Gate<'_>, call: &Call, tool: &ToolDef, arguments: &Valu
     // A person who is asked may never answer; whoever cancels the run must not wait for that.
     let decided = match select(deciding, pin!(request.cancel.cancelled())).await {
         Either::Left((decided, _)) => decided,
-        Either::Right(_) => return Err(Fault::Aborted.into()),
+        Either::Right(_) => return Err(stopped_before(Some(gate)).into()),
     };
     // Whatever goes wrong while deciding is a no.
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", panic_message(&*panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(&*panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())
 }
 
-/// A begun call. When its future is dropped before the outcome is written, the journal is told.
-struct Open<'a> {
-    journal: &'a dyn RunJournal,
-    key: Option<StepKey>,
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        if let Some(key) = &self.key {
-            self.journal.abandoned(key);
-        }
-    }
-}
-
-/// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
-fn execute<'a>(run: &'a Run, call: Call, tool: &'a ToolDef, passage: &'a mut Passage) -> Execution<'a> {
-    Execution { running: Running::NotStarted, call: Some(call), tool, run, passage, cancelled: None, grace: None, told: false }
-}
-
-/// What is known of the effect once the tool has run to its end.
-fn happened(tool: &ToolDef) -> EffectState {
-    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Happened }
-}
-
-/// What is known of the effect when the tool did not come to its end.
-fn unknown(tool: &ToolDef) -> EffectState {
-    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Unknown }
-}
-
-#[cold]
-fn failure(error: ToolError, tool: &ToolDef) -> CallError {
-    if error.is_unusable_output() {
-        let issue = crate::schema::SchemaIssue { pointer: String::new(), message: error.message().to_owned() };
-        return Fault::InvalidOutput { issues: vec![issue], state: happened(tool) }.into();
-    }
-    let state = state_after(error.aftermath(), tool.has_side_effects() != Some(false));
-    Fault::Tool { error, state }.into()
-}
-
-/// Output stage. The effect has happened, and the error says so.
-fn check_output(tool: &ToolDef, answer: &Answer, run: &Run) -> Result<(), CallError> {
-    let Some(output) = &answer.output else { return Ok(()) };
-    let state = happened(tool);
-    within_limits(output, "output", run, state)?;
-    match &tool.0.output {
-        Some(schema) if !schema.accepts(output) => Err(Fault::InvalidOutput { issues: schema.issues(output), state }.into()),
-        _ => Ok(()),
-    }
-}
-
-pub(crate) fn within_limits(value: &Value, what: &'static str, run: &Run, state: EffectState) -> Result<(), CallError> {
-    if value.weight() <= run.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
+pub(crate) fn within_limits(value: &Value, what: &'static str, frame: &Frame, state: EffectState) -> Result<(), CallError> {
+    if value.weight() <= frame.life.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
     }
-    Err(too_large(value, what, run, state))
+    Err(too_large(value, what, frame, state))
 }
 
 #[cold]
-fn too_large(value: &Value, what: &'static str, run: &Run, state: EffectState) -> CallError {
+fn too_large(value: &Value, what: &'static str, frame: &Frame, state: EffectState) -> CallError {
     let message = if value.depth() > limits::VALUE_DEPTH_MAX {
         format!("nest more than {} deep", limits::VALUE_DEPTH_MAX)
     } else {
-        format!("would print as {} bytes, and the limit is {}", value.weight(), run.limits.value_bytes_max)
+        format!("would print as {} bytes, and the limit is {}", value.weight(), frame.life.limits.value_bytes_max)
     };
     Fault::TooLarge { what, message, state }.into()
 }
 
-enum Running<'a> {
-    NotStarted,
-    Handler(BoxFuture<'a, Result<Answer, ToolError>>),
-    Composite(BoxFuture<'a, Result<Answer, CallError>>),
-    Over,
+/// Calls a hook or port of the host that must not end anything by breaking down.
+pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
-/// A running tool, and what ends it: its answer, a panic, or the run's cancellation. One without side effects is
-/// dropped at once when cancelled; one with them is told, and has a grace period to answer. A composite is left to
-/// its steps, each of which does the same.
-struct Execution<'a> {
-    running: Running<'a>,
-    call: Option<Call>,
-    tool: &'a ToolDef,
-    run: &'a Run,
-    passage: &'a mut Passage,
-    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    grace: Option<BoxFuture<'static, ()>>,
-    told: bool,
-}
-
-impl Execution<'_> {
-    /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
-    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
-        if let Some(call) = self.call.take() {
-            let arguments = std::mem::take(&mut self.passage.arguments);
-            self.running = match &self.tool.0.body {
-                Body::Handler(handler) => Running::Handler(handler.handle(arguments, call)),
-                Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
-            };
-        }
-        match &mut self.running {
-            Running::Handler(tool) => match tool.as_mut().poll(waking) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(answer)) => {
-                    self.passage.answer = answer;
-                    Poll::Ready(check_output(self.tool, &self.passage.answer, self.run))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
-            },
-            Running::Composite(steps) => match steps.as_mut().poll(waking) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(outcome) => Poll::Ready(outcome.map(|answer| self.passage.answer = answer)),
-            },
-            Running::NotStarted | Running::Over => Poll::Pending,
-        }
+/// What a fact of the host's calls this end of a call.
+pub(crate) fn kind_of_end(error: Option<&CallError>) -> EventKind {
+    match error.map(CallError::root_cause) {
+        None => EventKind::Succeeded,
+        Some(Fault::Cancelled { .. } | Fault::Aborted) => EventKind::Cancelled,
+        Some(_) => EventKind::Failed,
     }
-
-    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
-        if self.told {
-            return self.look_at_grace(waking);
-        }
-        if self.cancelled.is_none() {
-            self.cancelled = self.run.cancel.wait().map(Box::pin);
-        }
-        if !self.cancelled.as_mut().is_some_and(|cancelled| cancelled.as_mut().poll(waking).is_ready()) {
-            return Poll::Pending;
-        }
-        if self.tool.has_side_effects() == Some(false) {
-            return self.cancelled_with(EffectState::NoEffect);
-        }
-        self.told = true;
-        self.grace = self.run.clock.as_ref().map(|clock| clock.sleep(self.run.limits.cancel_grace));
-        self.look_at_grace(waking)
-    }
-
-    #[cold]
-    fn dropped_by_cancellation(&self) -> bool {
-        matches!(self.running, Running::Handler(_)) && self.tool.has_side_effects() == Some(false) && self.run.cancel.is_cancelled()
-    }
-
-    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
-        if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
-            return self.cancelled_with(EffectState::Unknown);
-        }
-        Poll::Pending
-    }
-
-    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<(), CallError>> {
-        self.running = Running::Over;
-        Poll::Ready(Err(Fault::Cancelled { state }.into()))
-    }
-}
-
-impl Future for Execution<'_> {
-    type Output = Result<(), CallError>;
-
-    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let looked = catch_unwind(AssertUnwindSafe(|| match this.look(waking) {
-            Poll::Pending if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
-            // A tool may hear of the cancellation before we look: it is the same end, and told in one way.
-            Poll::Ready(Err(_)) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
-            polled => polled,
-        }));
-        match looked {
-            Ok(polled) => polled,
-            Err(panic) => {
-                // What is left of a tool that broke down may break down again while it is dropped.
-                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
-                Poll::Ready(Err(Fault::Panicked { message: panic_message(&*panic), state: unknown(this.tool) }.into()))
-            }
-        }
-    }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
-    message.unwrap_or_else(|| "the tool panicked".into())
 }

@@ -1,18 +1,21 @@
 //! What can end a call, typed; and how it reads for a program, a model and a person.
 
+use crate::catalog::View;
 use crate::composite::effect::StepRecord;
-use crate::composite::{EffectRecord, SpecError};
-use crate::journal::JournalError;
-use crate::reference::parse::Reference;
+use crate::composite::EffectRecord;
 use crate::refusal::Refusal;
-use crate::schema::SchemaIssue;
-use crate::tool::{Aftermath, ToolError};
-use crate::value::{Text, Value};
+use crate::runtime::Runtime;
+use crate::tool::Aftermath;
+use crate::value::Text;
 
+mod fault;
 mod result;
 
+pub use fault::{Fault, OutputError, StepError, Unresolved};
+
 /// Whether a side effect happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EffectState {
     /// The tool was not started.
     NotStarted,
@@ -33,6 +36,8 @@ struct Failed {
     fault: Fault,
     /// A root call of a tool with side effects has no step around it that could say what happened.
     leaf: Option<Leaf>,
+    /// The host's own code for it.
+    public_code: Option<Text>,
 }
 
 /// What is known of the effect of a failed root call that is no composite.
@@ -42,143 +47,20 @@ struct Leaf {
     effects: Vec<EffectRecord>,
 }
 
-/// What ended the call.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Fault {
-    /// No tool has this name.
-    Unavailable {
-        /// The name.
-        tool: Text,
-        /// The nearest name that exists.
-        nearest: Option<Text>,
-    },
-    /// A rule said no before the tool was touched.
-    Refused {
-        /// Code of the rule.
-        code: Text,
-        /// Why.
-        message: String,
-        /// The change that would allow it, and who can make it.
-        help: Option<String>,
-        /// Further facts, an object.
-        details: Option<Value>,
-    },
-    /// One of the host's checks said no.
-    Gate(Refusal),
-    /// The run was cancelled before this tool started.
-    Aborted,
-    /// The written composite is wrong.
-    InvalidSpec(SpecError),
-    /// A reference had no value when its step came.
-    Unresolved(Unresolved),
-    /// The arguments do not fit the tool's input schema.
-    InvalidArguments(Vec<SchemaIssue>),
-    /// The tool answered with an error.
-    Tool {
-        /// The error.
-        error: ToolError,
-        /// Whether a side effect can have happened.
-        state: EffectState,
-    },
-    /// The tool panicked.
-    Panicked {
-        /// What it said.
-        message: String,
-        /// Whether a side effect can have happened.
-        state: EffectState,
-    },
-    /// The run was cancelled while the tool ran.
-    Cancelled {
-        /// Whether a side effect can have happened.
-        state: EffectState,
-    },
-    /// The output does not fit what the tool promises; the effect has happened.
-    InvalidOutput {
-        /// What does not fit.
-        issues: Vec<SchemaIssue>,
-        /// Whether a side effect happened.
-        state: EffectState,
-    },
-    /// A value is too large or nests too deep.
-    TooLarge {
-        /// Which value: `arguments` or `output`.
-        what: &'static str,
-        /// What it has and what is allowed, in words.
-        message: String,
-        /// Whether a side effect happened.
-        state: EffectState,
-    },
-    /// The journal could not be written.
-    Journal {
-        /// `open`, `begin`, `finish` or `end`.
-        phase: &'static str,
-        /// Why.
-        error: JournalError,
-        /// Whether a side effect happened.
-        state: EffectState,
-    },
-    /// Composites nest too deep.
-    NestingTooDeep {
-        /// How deep they are here.
-        depth: u32,
-    },
-    /// A composite stopped at a step.
-    Step(StepError),
-    /// All steps of a composite ran, and its `output` mapping could not give a value.
-    Output(OutputError),
-}
-
-/// A composite stopped at a step: which, how far it got, what it did.
-#[derive(Debug)]
-pub struct StepError {
-    /// Name of the composite; empty when it has none.
-    pub composite: Text,
-    /// Name of the step.
-    pub step: Text,
-    /// Its position, from 0.
-    pub index: usize,
-    /// Name of its tool.
-    pub tool: Text,
-    /// Names of the steps that completed before it.
-    pub completed: Vec<Text>,
-    /// Effects so far, the stopped step's inner ones included.
-    pub effects: Vec<EffectRecord>,
-    /// The stopped step was started, has side effects, and its outcome is not known.
-    pub unknown_effect: bool,
-    /// Why it stopped.
-    pub source: CallError,
-}
-
-/// A composite whose steps all ran and whose `output` mapping failed.
-#[derive(Debug)]
-pub struct OutputError {
-    /// Names of all its steps.
-    pub completed: Vec<Text>,
-    /// What they did.
-    pub effects: Vec<EffectRecord>,
-    /// Why there is no output.
-    pub source: CallError,
-}
-
-/// A reference without a value.
-#[derive(Clone, Debug)]
-pub struct Unresolved {
-    /// The reference as written.
-    pub reference: Reference,
-    /// JSON pointer of the text inside the step's mapping.
-    pub pointer: String,
-    /// Bytes of the text that are missing.
-    pub span: std::ops::Range<usize>,
-    /// What is there instead, in words.
-    pub found: String,
-    /// The nearest existing reference.
-    pub nearest: Option<String>,
+/// Whether to try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// It would end the same way, or repeat an effect.
+    Never,
+    /// Nothing happened: it may be tried again.
+    Safe,
+    /// Somebody must find out first what happened.
+    AfterReconcile,
 }
 
 impl From<Fault> for CallError {
     fn from(fault: Fault) -> Self {
-        Self(Box::new(Failed { fault, leaf: None }))
+        Self(Box::new(Failed { fault, leaf: None, public_code: None }))
     }
 }
 
@@ -209,20 +91,116 @@ impl CallError {
     pub fn code(&self) -> &str {
         match self.root_cause() {
             Fault::Unavailable { .. } => "unavailable",
+            Fault::UnavailableInvocation { .. } => "unavailable_invocation",
+            Fault::Forbidden { .. } => "forbidden",
+            Fault::Inspected { .. } => "inspected",
+            Fault::Denied { .. } => "denied",
+            Fault::Hook { .. } => "hook_failed",
+            Fault::Rejected { .. } => "selection_rejected",
             Fault::Refused { code, .. } => code,
             Fault::Gate(refusal) => &refusal.code,
             Fault::Aborted => "step_aborted",
             Fault::InvalidSpec(error) => error.code(),
             Fault::Unresolved(_) => "unresolved_reference",
-            Fault::InvalidArguments(_) => "invalid_args",
+            Fault::InvalidInput { by_page: true, .. } => "invalid_args",
+            Fault::InvalidInput { .. } => "invalid_input",
             Fault::Tool { error, .. } => error.own_code().unwrap_or("tool_failed"),
             Fault::Panicked { .. } => "panicked",
+            Fault::NoHandler { .. } => "no_handler",
             Fault::Cancelled { .. } => "cancelled",
             Fault::InvalidOutput { .. } => "invalid_output",
             Fault::TooLarge { .. } => "value_too_large",
             Fault::Journal { .. } => "journal",
+            Fault::Diverged { .. } => "diverged",
+            Fault::InDoubt { .. } => "in_doubt",
+            Fault::FailedBefore { failure, .. } => &failure.code,
+            Fault::ChangedTool { .. } => "changed_tool",
             Fault::NestingTooDeep { .. } => "nesting_too_deep",
+            Fault::CallsTooDeep { .. } => "calls_too_deep",
+            Fault::Cycle { .. } => "cycle",
+            Fault::RewriteLoop { .. } => "rewrite_loop",
+            Fault::Finalize { .. } => "finalize_failed",
+            Fault::NoFinalizer => "no_finalizer",
+            Fault::NoReceiver => "no_receiver",
+            Fault::CompositionConflict { .. } => "composition_conflict",
+            Fault::ProtocolConflict { .. } => "protocol_conflict",
             Fault::Step(_) | Fault::Output(_) => "invalid_spec",
+        }
+    }
+
+    /// The code for the outside: the host's own for this error if it has one, otherwise [`CallError::code`].
+    pub fn public_code(&self) -> &str {
+        self.0.public_code.as_deref().unwrap_or_else(|| self.code())
+    }
+
+    /// With the host's own code for it.
+    pub(crate) fn with_public_code<R: Runtime>(mut self, view: &View<R>) -> Self {
+        if let Some(port) = &view.options.error_code
+            && self.0.public_code.is_none()
+        {
+            self.0.public_code = crate::call::quietly(|| port(&self)).flatten().map(Text::from);
+        }
+        self
+    }
+
+    /// The tool that it is about: the innermost one for a composite. Empty when it is about none.
+    pub fn tool(&self) -> &str {
+        match self.fault() {
+            Fault::Step(step) if step.source.tool().is_empty() => &step.tool,
+            Fault::Step(step) => step.source.tool(),
+            Fault::Output(output) => output.source.tool(),
+            Fault::Unavailable { tool, .. }
+            | Fault::Forbidden { tool, .. }
+            | Fault::Inspected { tool, .. }
+            | Fault::Denied { tool, .. }
+            | Fault::Hook { tool, .. }
+            | Fault::Rejected { tool, .. }
+            | Fault::InvalidInput { tool, .. }
+            | Fault::Tool { tool, .. }
+            | Fault::Panicked { tool, .. }
+            | Fault::NoHandler { tool }
+            | Fault::InvalidOutput { tool, .. }
+            | Fault::FailedBefore { tool, .. } => tool,
+            Fault::UnavailableInvocation { invocation, .. } => invocation,
+            Fault::Diverged { divergence } => divergence.recorded.tool(),
+            Fault::InDoubt { doubt, .. } => doubt.begin.tool(),
+            Fault::Cycle { path } => path.last().map_or("", Text::as_str),
+            _ => self.0.leaf.as_ref().map_or("", |leaf| leaf.tool.as_str()),
+        }
+    }
+
+    /// What a hook, a port or a check of the host said, when that ended the call.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self.root_cause() {
+            Fault::Unavailable { refusal, .. } | Fault::UnavailableInvocation { refusal, .. } | Fault::Forbidden { refusal, .. } => {
+                refusal.as_ref()
+            }
+            Fault::Inspected { refusal, .. }
+            | Fault::Denied { refusal, .. }
+            | Fault::Hook { refusal, .. }
+            | Fault::Rejected { refusal, .. }
+            | Fault::Gate(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Whether to try again.
+    pub fn retry(&self) -> Retry {
+        match self.root_cause() {
+            Fault::InDoubt { .. } => Retry::AfterReconcile,
+            Fault::FailedBefore { .. } | Fault::Diverged { .. } => Retry::Never,
+            _ if self.has_unknown_effect() => Retry::AfterReconcile,
+            Fault::Tool { error, .. } if self.effects().is_empty() && error.aftermath() == Aftermath::Nothing => Retry::Safe,
+            Fault::Tool { state: EffectState::NoEffect, .. }
+            | Fault::Cancelled { state: EffectState::NotStarted | EffectState::NoEffect }
+            | Fault::Journal { state: EffectState::NotStarted | EffectState::NoEffect, .. }
+            | Fault::Panicked { state: EffectState::NoEffect, .. }
+            | Fault::Aborted
+                if self.effects().is_empty() =>
+            {
+                Retry::Safe
+            }
+            _ => Retry::Never,
         }
     }
 
@@ -235,6 +213,8 @@ impl CallError {
             | Fault::InvalidOutput { state, .. }
             | Fault::TooLarge { state, .. }
             | Fault::Journal { state, .. } => *state,
+            Fault::InDoubt { .. } => EffectState::Unknown,
+            Fault::FailedBefore { failure, .. } => failure.state,
             _ => EffectState::NotStarted,
         }
     }
@@ -247,10 +227,21 @@ impl CallError {
                 Fault::Refused { .. }
                     | Fault::Gate(_)
                     | Fault::Unresolved(_)
-                    | Fault::InvalidArguments(_)
+                    | Fault::InvalidInput { .. }
                     | Fault::InvalidSpec(_)
                     | Fault::NestingTooDeep { .. }
+                    | Fault::CallsTooDeep { .. }
+                    | Fault::Cycle { .. }
                     | Fault::Unavailable { .. }
+                    | Fault::UnavailableInvocation { .. }
+                    | Fault::Forbidden { .. }
+                    | Fault::Inspected { .. }
+                    | Fault::Denied { .. }
+                    | Fault::Rejected { .. }
+                    | Fault::Hook { .. }
+                    | Fault::NoHandler { .. }
+                    | Fault::Diverged { .. }
+                    | Fault::ChangedTool { .. }
             )
     }
 

@@ -9,9 +9,9 @@ use crate::cancel::CancelToken;
 use crate::catalog::{Invocation, Live, ToolResult, View};
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::EffectRecord;
-use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields};
+use crate::diagnostics::{CallKey, Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
-use crate::journal::{CallKey, RunJournal, StepKey};
+use crate::journal::{RunJournal, StepKey};
 use crate::limits::Limits;
 use crate::runtime::{Rt, Runtime};
 use crate::tool::BoxFuture;
@@ -286,10 +286,7 @@ impl<R: Runtime> Call<R> {
 
     /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
     pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        self.scope.frame.tell(self.step, EventName::Progress, || {
-            let number = |value: Option<f64>| value.and_then(|value| Value::from_serialize(&value).ok()).unwrap_or(Value::Null);
-            crate::json!({ "path": self.path(), "message": message.into(), "done": number(done), "total": number(total) })
-        });
+        self.scope.frame.tell(self.step, EventName::Progress, || payload::progress(self.path(), message.into(), done, total));
     }
 
     /// Notes a step of the handler's own work, for a tool that was declared with `debug_steps(true)`; for every other

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use crate::composite::CompositeBody;
-use crate::frame::{Call, Identity, Names, PathNode};
+use crate::frame::{Call, PathNode};
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
 use crate::schema::{CompiledSchema, SchemaError};
@@ -296,8 +296,7 @@ impl<R: Runtime> ToolDef<R> {
     }
 
     pub(crate) fn root_node(&self) -> Arc<PathNode> {
-        let node = || PathNode { parent: None, names: Arc::new(Names::of_root(&self.0.name)), depth: 0, identity: Identity::default() };
-        self.0.root.get_or_init(|| Arc::new(node())).clone()
+        self.0.root.get_or_init(|| Arc::new(PathNode::root(&self.0.name))).clone()
     }
 
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Def<R>)) -> Self {

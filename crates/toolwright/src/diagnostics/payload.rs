@@ -53,3 +53,25 @@ impl Diagnostics {
         });
     }
 }
+
+/// A tool: that it starts, or how it ended.
+pub(crate) fn tool(path: String, tool: &Text, kind: &Text, code: Option<&str>, dry: bool) -> Value {
+    members([
+        ("path", path.into()),
+        ("tool", Value::String(tool.clone())),
+        ("kind", Value::String(kind.clone())),
+        ("code", code.into()),
+        ("dry", dry.into()),
+    ])
+}
+
+/// A hook or port of the host that said no, or could not answer.
+pub(crate) fn hook(path: String, tool: &Text, hook: Option<&str>, code: &str, message: &str) -> Value {
+    members([
+        ("path", path.into()),
+        ("tool", Value::String(tool.clone())),
+        ("hook", hook.into()),
+        ("code", code.into()),
+        ("message", message.into()),
+    ])
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::EventName;
-use crate::frame::Timestamp;
+use crate::frame::{RunId, Timestamp};
 use crate::journal::StepKey;
 use crate::value::Text;
 
@@ -120,7 +120,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Happening {
     pub(crate) at: Option<Timestamp>,
-    pub(crate) run: Text,
+    pub(crate) run: RunId,
     pub(crate) place: Place,
     pub(crate) tool: Text,
     pub(crate) kind: Text,
@@ -139,7 +139,7 @@ impl Happening {
         ToolEvent {
             seq,
             at: self.at,
-            key: CallKey { run: self.run, path },
+            key: CallKey { run: self.run.text(), path },
             tool: self.tool,
             kind: self.kind,
             what: self.what,
@@ -233,7 +233,7 @@ mod tests {
     fn happening(tool: &str, what: EventKind) -> Happening {
         Happening {
             at: None,
-            run: "r1".into(),
+            run: RunId::Given("r1".into()),
             place: Place::Named(tool.into()),
             tool: tool.into(),
             kind: "read".into(),

@@ -21,7 +21,24 @@ impl CallError {
     /// What to do about it, when that is known.
     pub fn help(&self) -> Option<String> {
         match self.root_cause() {
+            Fault::Unavailable { refusal: Some(refusal), .. }
+            | Fault::UnavailableInvocation { refusal: Some(refusal), .. }
+            | Fault::Forbidden { refusal: Some(refusal), .. } => refusal.help.clone(),
+            Fault::Inspected { refusal, .. }
+            | Fault::Denied { refusal, .. }
+            | Fault::Hook { refusal, .. }
+            | Fault::Rejected { refusal, .. } => refusal.help.clone(),
             Fault::Unavailable { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
+            Fault::InDoubt { run, .. } => Some(format!(
+                "find out whether it happened, and tell the journal's `resolve` for run `{run}`: `happened` with the output, or `not happened`"
+            )),
+            Fault::Diverged { .. } => Some("start a new run under another id; this one goes on only with what it began with".into()),
+            Fault::ChangedTool { .. } => Some("accept each by name, or start a new run".into()),
+            Fault::Cycle { .. } => Some("take the call out that leads back".into()),
+            Fault::CallsTooDeep { .. } => Some("a tool calls itself without an end, or the policy's `limit_calls` is too low".into()),
+            Fault::CompositionConflict { .. } => Some("only one of them may own the delivery; make the others unavailable here".into()),
+            Fault::NoFinalizer => Some("install one with `register_finalizer` before the seal".into()),
+            Fault::NoReceiver => Some("set `Options::receiver`, or name the receiver with `finish`".into()),
             Fault::Refused { help, .. } => help.clone(),
             Fault::Gate(refusal) => refusal.help.clone(),
             Fault::InvalidSpec(error) => error.issues.first().and_then(|issue| issue.help.clone()),
@@ -52,9 +69,11 @@ impl CallError {
 
     /// What a model may see: code, message, help and issues; nothing of other tools.
     pub fn for_model(&self) -> Value {
-        let mut pairs: Pairs = vec![("code".into(), self.code().into()), ("message".into(), self.message().into())];
-        pairs.extend(self.help().map(|help| ("help".into(), help.into())));
-        if let Fault::InvalidArguments(issues) | Fault::InvalidOutput { issues, .. } = self.root_cause() {
+        let mut pairs: Pairs = vec![("code".into(), self.public_code().into()), ("message".into(), self.message().into())];
+        // A model may know fewer tools than there are, and a suggestion would name one of the others.
+        let help = self.help().filter(|_| !matches!(self.root_cause(), Fault::Unavailable { refusal: None, .. }));
+        pairs.extend(help.map(|help| ("help".into(), help.into())));
+        if let Fault::InvalidInput { issues, .. } | Fault::InvalidOutput { issues, .. } = self.root_cause() {
             pairs.push(("issues".into(), issue_list(issues)));
         }
         Value::object(pairs)
@@ -87,7 +106,47 @@ impl Fault {
 
     fn reason(&self) -> String {
         match self {
+            Self::Unavailable { refusal: Some(refusal), .. }
+            | Self::UnavailableInvocation { refusal: Some(refusal), .. }
+            | Self::Forbidden { refusal: Some(refusal), .. } => refusal.message.clone(),
             Self::Unavailable { tool, .. } => format!("no tool is named `{}`", crate::cut(tool, 80)),
+            Self::UnavailableInvocation { invocation, .. } => {
+                format!("no tool answers to the invocation `{}`", crate::cut(invocation, 80))
+            }
+            Self::Forbidden { tool, .. } => format!("`{}` is not available here", crate::cut(tool, 80)),
+            Self::Inspected { refusal, .. } | Self::Denied { refusal, .. } | Self::Rejected { refusal, .. } => {
+                format!("{} ({})", refusal.message, refusal.code)
+            }
+            Self::Hook { hook, tool, refusal } if tool.is_empty() => format!("`{hook}` did not answer: {}", refusal.message),
+            Self::Hook { hook, tool, refusal } => {
+                format!("the hook `{hook}` of `{}` did not answer: {}", crate::cut(tool, 80), refusal.message)
+            }
+            Self::NoHandler { tool } => format!("`{}` has nothing to run", crate::cut(tool, 80)),
+            Self::Diverged { divergence } => format!(
+                "the run began this call with another {}: what was recorded is a call of `{}`",
+                divergence.what.as_str(),
+                crate::cut(divergence.recorded.tool(), 80)
+            ),
+            Self::InDoubt { doubt, run } => format!(
+                "`{}` was started before and its outcome is not known (run `{run}`, call `{}`)",
+                crate::cut(doubt.begin.tool(), 80),
+                crate::cut(&doubt.begin.key.path(), 200)
+            ),
+            Self::FailedBefore { failure, .. } => failure.message.clone(),
+            Self::ChangedTool { tools } => format!("changed since the run began: {}", names(tools)),
+            Self::CallsTooDeep { calls } => format!("calls nest {calls} deep; a chain that long does not run"),
+            Self::Cycle { path } => {
+                format!("the composite reaches itself: {}", path.iter().map(Text::as_str).collect::<Vec<_>>().join(" > "))
+            }
+            Self::RewriteLoop { path } => format!("the turn was handed on too often: {}", names(path)),
+            Self::Finalize { failures } => {
+                let said: Vec<String> = failures.iter().map(|(tool, refusal)| format!("`{tool}`: {}", refusal.message)).collect();
+                format!("not everything could be ended: {}", said.join("; "))
+            }
+            Self::NoFinalizer => "there is no finalizer".into(),
+            Self::NoReceiver => "there is nobody to receive the reply".into(),
+            Self::CompositionConflict { tools } => format!("several tools own this delivery: {}", names(tools)),
+            Self::ProtocolConflict { id } => format!("an output for the model has the id of a tool: `{}`", crate::cut(id, 80)),
             Self::Refused { message, .. } => message.clone(),
             Self::Gate(refusal) => refusal.message.clone(),
             Self::Aborted => "the step expired before its tool ran".into(),
@@ -97,12 +156,13 @@ impl Fault {
                 let text = crate::cut(&unresolved.reference.text, crate::limits::REFERENCE_SHOWN_CHARS_MAX);
                 format!("`{text}`{at} has no value: {}", unresolved.found)
             }
-            Self::InvalidArguments(issues) => listed(issues),
+            Self::InvalidInput { issues, .. } => listed(issues),
             Self::Tool { error, .. } => error.message().to_owned(),
             Self::Panicked { message, .. } => message.clone(),
             Self::Cancelled { state: EffectState::Unknown } => {
                 "the run was cancelled and the tool did not answer in time; its effect may have happened".into()
             }
+            Self::Cancelled { state: EffectState::NotStarted } => "the run was cancelled before the tool started".into(),
             Self::Cancelled { .. } => "the run was cancelled while the tool ran".into(),
             Self::InvalidOutput { issues, .. } => {
                 format!("the tool ran, but its output does not fit its output schema: {}", listed(issues))
@@ -144,7 +204,7 @@ impl Fault {
                 let messages = error.issues.iter().filter(|issue| issue.severity == crate::composite::Severity::Error);
                 pairs.push(("errors".into(), Value::array(messages.map(|issue| Value::from(issue.message.as_str())))));
             }
-            Self::InvalidArguments(issues) | Self::InvalidOutput { issues, .. } => pairs.push(("issues".into(), issue_list(issues))),
+            Self::InvalidInput { issues, .. } | Self::InvalidOutput { issues, .. } => pairs.push(("issues".into(), issue_list(issues))),
             Self::Unresolved(unresolved) => {
                 pairs.push(("reference".into(), Value::String(unresolved.reference.text.clone())));
                 pairs.push(("argument".into(), unresolved.pointer.as_str().into()));
@@ -174,7 +234,7 @@ impl StepError {
         let frame = format!("Step \"{step}\" (tool: \"{tool}\")");
         match source.fault() {
             Fault::Refused { code, message, .. } if code == "dry_run_needs_output" => format!("{code}: {message}"),
-            Fault::Refused { .. } | Fault::Unresolved(_) | Fault::InvalidArguments(_) => format!("{frame} refused: {}", source.message()),
+            Fault::Refused { .. } | Fault::Unresolved(_) | Fault::InvalidInput { .. } => format!("{frame} refused: {}", source.message()),
             _ => format!("{frame} failed: {}", source.message()),
         }
     }
@@ -224,6 +284,10 @@ fn put(pairs: &mut Pairs, key: &'static str, value: Value) {
         Some((_, old)) => *old = value,
         None => pairs.push((key.into(), value)),
     }
+}
+
+fn names(names: &[Text]) -> String {
+    names.iter().map(|name| format!("`{}`", crate::cut(name, 80))).collect::<Vec<_>>().join(", ")
 }
 
 fn listed(issues: &[SchemaIssue]) -> String {

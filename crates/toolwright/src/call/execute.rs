@@ -1,0 +1,216 @@
+//! S8 to S10: the tool's body runs to its end, or to that of the call's life, and its output is checked.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context as Waking, Poll};
+
+use super::{Passage, within_limits};
+use crate::cancel::Cancelled;
+use crate::composite::{self, CompositeBody};
+use crate::error::{CallError, EffectState, Fault, state_after};
+use crate::frame::current::within;
+use crate::frame::{Call, Frame, FrameRef};
+use crate::runtime::Runtime;
+use crate::schema::{CompiledSchema, SchemaIssue};
+use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
+use crate::value::Value;
+
+/// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
+pub(super) fn execute<'a, R: Runtime>(
+    frame: &'a Frame,
+    call: Call<R>,
+    tool: &'a ToolDef<R>,
+    passage: &'a mut Passage,
+) -> Execution<'a, R> {
+    let protocol = tool.0.produces.as_ref().and_then(|id| call.scope.host.view.as_ref()?.output_schema(id).cloned());
+    Execution {
+        running: Running::NotStarted,
+        call: Some(call),
+        current: None,
+        protocol,
+        tool,
+        frame,
+        passage,
+        cancelled: None,
+        grace: None,
+        told: false,
+    }
+}
+
+/// What is known of the effect once the tool has run to its end.
+pub(crate) fn happened<R: Runtime>(tool: &ToolDef<R>) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Happened }
+}
+
+/// What is known of the effect when the tool did not come to its end.
+fn unknown<R: Runtime>(tool: &ToolDef<R>) -> EffectState {
+    if tool.has_side_effects() == Some(false) { EffectState::NoEffect } else { EffectState::Unknown }
+}
+
+#[cold]
+fn failure<R: Runtime>(error: ToolError, tool: &ToolDef<R>) -> CallError {
+    if error.is_unusable_output() {
+        let issue = SchemaIssue { pointer: String::new(), message: error.message().to_owned() };
+        return Fault::InvalidOutput { tool: tool.0.name.clone(), issues: vec![issue], state: happened(tool), value: None }.into();
+    }
+    let state = state_after(error.aftermath(), tool.has_side_effects() != Some(false));
+    Fault::Tool { tool: tool.0.name.clone(), error, state }.into()
+}
+
+/// S10. The effect has happened, and the error says so.
+fn check_output<R: Runtime>(
+    tool: &ToolDef<R>,
+    answer: &Answer,
+    frame: &Frame,
+    protocol: Option<&CompiledSchema>,
+) -> Result<(), CallError> {
+    let Some(output) = &answer.output else { return Ok(()) };
+    let state = happened(tool);
+    // What the last step of a composite gave was checked there, unless the composite promises more.
+    let own = tool.composite().is_none_or(CompositeBody::promises_output);
+    if own {
+        within_limits(output, "output", frame, state)?;
+    }
+    let schemas = tool.0.output.as_ref().filter(|_| own).into_iter().chain(protocol);
+    for schema in schemas {
+        if !schema.accepts(output) {
+            return Err(invalid_output(tool, schema.issues(output), state, output));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn invalid_output<R: Runtime>(tool: &ToolDef<R>, issues: Vec<SchemaIssue>, state: EffectState, output: &Value) -> CallError {
+    Fault::InvalidOutput { tool: tool.0.name.clone(), issues, state, value: Some(output.clone()) }.into()
+}
+
+enum Running<'a> {
+    NotStarted,
+    Handler(BoxFuture<'a, Result<Answer, ToolError>>),
+    Composite(BoxFuture<'a, Result<Answer, CallError>>),
+    Over,
+}
+
+/// A running tool, and what ends it: its answer, a panic, or the end of its life. One without side effects is
+/// dropped at once when cancelled; one with them is told, and has a grace period to answer. A composite is left to
+/// its steps, each of which does the same.
+pub(super) struct Execution<'a, R: Runtime> {
+    running: Running<'a>,
+    call: Option<Call<R>>,
+    /// Which call this is, while its tool is not being polled.
+    current: Option<FrameRef>,
+    /// Schema of the output protocol that the tool says it produces.
+    protocol: Option<CompiledSchema>,
+    tool: &'a ToolDef<R>,
+    frame: &'a Frame,
+    passage: &'a mut Passage,
+    cancelled: Option<Cancelled>,
+    grace: Option<BoxFuture<'static, ()>>,
+    told: bool,
+}
+
+impl<R: Runtime> Execution<'_, R> {
+    /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
+    fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        if let Some(call) = self.call.take() {
+            self.start(call);
+        }
+        match &mut self.running {
+            Running::Handler(tool) => match within(&mut self.current, || tool.as_mut().poll(waking)) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
+                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
+            },
+            Running::Composite(steps) => match steps.as_mut().poll(waking) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            },
+            Running::NotStarted | Running::Over => Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into())),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) -> Result<(), CallError> {
+        self.passage.answer = answer;
+        check_output(self.tool, &self.passage.answer, self.frame, self.protocol.as_ref())
+    }
+
+    fn start(&mut self, call: Call<R>) {
+        let arguments = std::mem::take(&mut self.passage.arguments);
+        self.running = match &self.tool.0.body {
+            Body::Handler(handler) => {
+                self.current = Some(call.frame());
+                Running::Handler(within(&mut self.current, || handler.handle(arguments, call)))
+            }
+            Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
+            // Registration refuses such a tool.
+            Body::Missing => Running::Over,
+        };
+    }
+
+    fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        if self.told {
+            return self.look_at_grace(waking);
+        }
+        if self.cancelled.is_none() {
+            self.cancelled = self.frame.cancel.wait();
+        }
+        if !self.cancelled.as_mut().is_some_and(|cancelled| Pin::new(cancelled).poll(waking).is_ready()) {
+            return Poll::Pending;
+        }
+        if self.tool.has_side_effects() == Some(false) {
+            return self.cancelled_with(EffectState::NoEffect);
+        }
+        self.told = true;
+        self.grace = self.frame.life.clock.as_ref().map(|clock| clock.sleep(self.frame.life.limits.cancel_grace));
+        self.look_at_grace(waking)
+    }
+
+    #[cold]
+    fn dropped_by_cancellation(&self) -> bool {
+        matches!(self.running, Running::Handler(_)) && self.tool.has_side_effects() == Some(false) && self.frame.cancel.is_cancelled()
+    }
+
+    fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        if self.grace.as_mut().is_some_and(|grace| grace.as_mut().poll(waking).is_ready()) {
+            return self.cancelled_with(EffectState::Unknown);
+        }
+        Poll::Pending
+    }
+
+    fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<(), CallError>> {
+        self.running = Running::Over;
+        Poll::Ready(Err(Fault::Cancelled { state }.into()))
+    }
+}
+
+impl<R: Runtime> Future for Execution<'_, R> {
+    type Output = Result<(), CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let looked = catch_unwind(AssertUnwindSafe(|| match this.look(waking) {
+            Poll::Pending if matches!(this.running, Running::Handler(_)) => this.look_at_cancellation(waking),
+            // A tool may hear of the cancellation before we look: it is the same end, and told in one way.
+            Poll::Ready(Err(_)) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
+            polled => polled,
+        }));
+        match looked {
+            Ok(polled) => polled,
+            Err(panic) => {
+                // What is left of a tool that broke down may break down again while it is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
+                let fault = Fault::Panicked { tool: this.tool.0.name.clone(), message: panic_message(&*panic), state: unknown(this.tool) };
+                Poll::Ready(Err(fault.into()))
+            }
+        }
+    }
+}
+
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+    message.unwrap_or_else(|| "the tool panicked".into())
+}

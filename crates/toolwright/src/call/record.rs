@@ -1,0 +1,266 @@
+//! S6, S7, S11 and S12: the intent is in the journal before the tool starts, the outcome before anyone sees it.
+
+use super::{Passage, execute, happened, quietly, report};
+use crate::error::{CallError, EffectState, Fault, OutputError};
+use crate::frame::{Call, Frame, Host};
+use crate::journal::{
+    Admission, Begin, BeginMore, Doubt, Eventually, Failure, Finish, FinishMore, JournalError, Recorded, Resolution, RunJournal, StepKey, Verdict,
+};
+use crate::lifecycle::hooks::guarded;
+use crate::runtime::Runtime;
+use crate::tool::answer::More;
+use crate::tool::{Aftermath, Answer, Reconciled, ToolDef};
+use crate::value::Value;
+
+/// Execution between two records of the journal.
+pub(super) async fn recorded<R: Runtime>(
+    journal: &dyn RunJournal,
+    frame: &Frame,
+    call: Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+) -> Result<(), CallError> {
+    let key = call.key();
+    let checkpoint = checkpoint(&call, tool)?;
+    let begin = intent(frame, &call, tool, passage, &key, checkpoint.clone());
+    match ready(journal.begin(begin)).await {
+        Ok(Admission::Proceed { .. }) => {}
+        Ok(admission) => {
+            let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
+            if asked == Asked::Answered {
+                return Ok(());
+            }
+        }
+        Err(error) => return Err(unstarted(error)),
+    }
+    let mut open = Open { journal, key: Some(key) };
+    report::started(&call, tool);
+    let began = frame.life.clock.as_ref().map(|clock| clock.now());
+    let (host, step) = (call.scope.host.clone(), call.step);
+    let outcome = execute(frame, call, tool, passage).await;
+    passage.now = frame.life.clock.as_ref().map(|clock| clock.now());
+    passage.times = began.zip(passage.now);
+    let Some(key) = open.key.clone() else { return outcome };
+    let finish = finish(frame, &host, tool, passage, &outcome, key, step, checkpoint.as_ref());
+    let finished = ready(journal.finish(finish)).await;
+    open.key = None;
+    if let (Ok(()), Err(error)) = (&outcome, finished) {
+        return Err(unwritten(&passage.answer, error, happened(tool)));
+    }
+    outcome
+}
+
+async fn ready<T>(eventually: Eventually<'_, T>) -> T {
+    match eventually {
+        Eventually::Now(now) => now,
+        Eventually::Later(later) => later.await,
+    }
+}
+
+fn unstarted(error: JournalError) -> CallError {
+    Fault::Journal { phase: "begin", error, state: EffectState::NotStarted, value: None }.into()
+}
+
+/// S6. The host's own state before the tool runs.
+fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Value>, CallError> {
+    let Some(port) = call.scope.host.view.as_ref().and_then(|view| view.options.checkpoint.as_ref()) else { return Ok(None) };
+    match guarded("checkpoint", || Ok(port(call.context()))) {
+        Ok(checkpoint) => Ok(Some(checkpoint)),
+        Err(refusal) => Err(Fault::Hook { hook: "checkpoint", tool: tool.0.name.clone(), refusal }.into()),
+    }
+}
+
+fn intent<R: Runtime>(
+    frame: &Frame,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    key: &StepKey,
+    checkpoint: Option<Value>,
+) -> Begin {
+    let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
+    begin.at = passage.now.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
+    begin.fingerprint = call.scope.host.view.as_ref().and_then(|view| Some(*view.get(tool.name())?.fingerprint()));
+    let spec = tool.composite().map(|composite| {
+        begin.composite = true;
+        composite.spec().to_value()
+    });
+    if spec.is_some() || checkpoint.is_some() || !passage.repairs.is_empty() {
+        let repairs = std::mem::take(&mut passage.repairs);
+        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint }));
+    }
+    begin
+}
+
+#[derive(PartialEq, Eq)]
+enum Asked {
+    /// The journal had the answer; the tool need not run.
+    Answered,
+    /// It is known now that nothing happened, and the call was begun again.
+    Begun,
+}
+
+/// The journal has something of this call already.
+async fn not_new<R: Runtime>(
+    journal: &dyn RunJournal,
+    frame: &Frame,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    admission: Admission,
+    checkpoint: Option<Value>,
+) -> Result<Asked, CallError> {
+    let doubt = match admission {
+        Admission::Proceed { .. } => return Ok(Asked::Begun),
+        Admission::InDoubt(doubt) => doubt,
+        settled => return settled_by(settled, frame, tool, passage),
+    };
+    let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
+    ready(journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
+    let begin = intent(frame, call, tool, passage, &call.key(), checkpoint);
+    match ready(journal.begin(begin)).await.map_err(unstarted)? {
+        Admission::Proceed { .. } => Ok(Asked::Begun),
+        settled => settled_by(settled, frame, tool, passage),
+    }
+}
+
+fn settled_by<R: Runtime>(
+    admission: Admission,
+    frame: &Frame,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+) -> Result<Asked, CallError> {
+    match admission {
+        Admission::Proceed { .. } => Ok(Asked::Begun),
+        Admission::Replay(recorded) => replay(*recorded, passage).map(|()| Asked::Answered),
+        Admission::Failed(failure) => Err(Fault::FailedBefore { failure, tool: tool.0.name.clone() }.into()),
+        Admission::Diverged(divergence) => Err(Fault::Diverged { divergence }.into()),
+        Admission::InDoubt(doubt) => Err(in_doubt(frame, doubt)),
+    }
+}
+
+fn in_doubt(frame: &Frame, doubt: Box<Doubt>) -> CallError {
+    Fault::InDoubt { doubt, run: frame.life.id.text() }.into()
+}
+
+/// The recorded answer in place of a run. Hooks are not asked: nothing runs.
+fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
+    let Ok(output) = recorded.outcome else { return Ok(()) };
+    passage.answer = Answer { output, more: recorded.more.map(|more| Box::new(More::from(*more))) };
+    passage.replayed = true;
+    passage.now = None;
+    Ok(())
+}
+
+/// Asks the tool what became of a call whose outcome is not known.
+async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
+    let reconcile = tool.0.reconcile.as_ref()?;
+    let asked = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(reconcile(&doubt.begin, call.context_arc())));
+    let verdict = match asked.await.ok()? {
+        Reconciled::Happened(output) => Verdict::Happened(output),
+        Reconciled::NotHappened => Verdict::NotHappened,
+        Reconciled::Unknown => return None,
+    };
+    Some(Resolution::new("reconcile", verdict))
+}
+
+/// S11, and the record of S12.
+#[expect(clippy::too_many_arguments, reason = "a record is about everything that is known at the end of a call")]
+fn finish<R: Runtime>(
+    frame: &Frame,
+    host: &Host<R>,
+    tool: &ToolDef<R>,
+    passage: &Passage,
+    outcome: &Result<(), CallError>,
+    key: StepKey,
+    step: u32,
+    checkpoint: Option<&Value>,
+) -> Finish {
+    let nested = frame.nested.peek_effects(step);
+    let receipt = receipt(frame, host, outcome, &key, step, checkpoint);
+    let mut finish = match outcome {
+        Ok(()) => Finish::ok(key, passage.answer.output.clone(), happened(tool)),
+        Err(error) => Finish::failed(key, failure(error, host)),
+    };
+    finish.at = passage.now;
+    let more = passage.answer.more.as_ref().filter(|_| outcome.is_ok());
+    if more.is_some() || receipt.is_some() || !nested.is_empty() {
+        let mut kept = more.map(|more| FinishMore::from(&**more)).unwrap_or_default();
+        if !nested.is_empty() {
+            kept.effects.get_or_insert_default().extend(nested);
+        }
+        if let Some((receipt, failed)) = receipt {
+            kept.receipt = Some(receipt);
+            kept.receipt_failed = failed;
+        }
+        finish.more = Some(Box::new(kept));
+    }
+    finish
+}
+
+fn failure<R: Runtime>(error: &CallError, host: &Host<R>) -> Failure {
+    let code = host
+        .view
+        .as_ref()
+        .and_then(|view| view.options.error_code.as_ref())
+        .and_then(|port| quietly(|| port(error)).flatten())
+        .unwrap_or_else(|| error.code().to_owned());
+    let mut failure = Failure::new(code, error.message(), error.effect_state());
+    failure.answered = matches!(error.fault(), Fault::Tool { error, .. } if error.aftermath() == Aftermath::Answered);
+    failure.help = error.help();
+    failure
+}
+
+/// S11. The host's receipt, or what stands for it: then the flag says so.
+fn receipt<R: Runtime>(
+    frame: &Frame,
+    host: &Host<R>,
+    outcome: &Result<(), CallError>,
+    key: &StepKey,
+    step: u32,
+    checkpoint: Option<&Value>,
+) -> Option<(Value, bool)> {
+    let options = &host.view.as_ref()?.options;
+    let instead = |error: &CallError| {
+        let plain = || crate::json!({ "error": { "code": error.public_code(), "message": error.message() } });
+        options.receipt_error.as_ref().and_then(|port| quietly(|| port(error))).unwrap_or_else(plain)
+    };
+    match outcome {
+        Err(error) => (options.receipt_error.is_some() || options.receipt.is_some()).then(|| (instead(error), false)),
+        Ok(()) => {
+            let port = options.receipt.as_ref()?;
+            match guarded("receipt", || port(&host.context, checkpoint)) {
+                Ok(receipt) => Some((receipt, false)),
+                Err(refusal) => {
+                    report::receipt_failed(frame, key, step, &refusal.code, &refusal.message);
+                    let error = CallError::from(Fault::Hook { hook: "receipt", tool: key.tool().into(), refusal });
+                    Some((instead(&error), true))
+                }
+            }
+        }
+    }
+}
+
+/// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.
+#[cold]
+fn unwritten(answer: &Answer, error: JournalError, state: EffectState) -> CallError {
+    let source = CallError::from(Fault::Journal { phase: "finish", error, state, value: answer.output.clone() });
+    match answer.more.as_ref().and_then(|more| more.effects.clone()) {
+        Some(effects) if !effects.is_empty() => Fault::Output(OutputError { completed: Vec::new(), effects, source }).into(),
+        _ => source,
+    }
+}
+
+/// A begun call. When its future is dropped before the outcome is written, the journal is told.
+struct Open<'a> {
+    journal: &'a dyn RunJournal,
+    key: Option<StepKey>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = &self.key {
+            self.journal.abandoned(key);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is told of a call: to the catalogue's events, and to whoever listens to its diagnostics.
+
+use super::{Passage, kind_of_end};
+use crate::diagnostics::payload;
+use crate::diagnostics::ring::{Happening, Place};
+use crate::diagnostics::{EventKind, EventName};
+use crate::error::{CallError, Fault};
+use crate::frame::{Call, Frame, Mode};
+use crate::journal::StepKey;
+use crate::runtime::Runtime;
+use crate::schema::Repair;
+use crate::tool::ToolDef;
+use crate::value::Text;
+
+/// Whether anybody wants to know of this call.
+#[inline]
+pub(super) fn watches<R: Runtime>(frame: &Frame, call: &Call<R>) -> bool {
+    !frame.diagnostics.is_disabled() || call.scope.host.live.as_ref().is_some_and(|live| !live.events.is_off())
+}
+
+/// A call under way, kept aside so that its end can be told when the call itself has been given to the tool.
+pub(super) struct Ended<R: Runtime> {
+    call: Call<R>,
+    tool: Text,
+    kind: Text,
+}
+
+impl<R: Runtime> Ended<R> {
+    /// Keeps what is needed, for [`Ended::tell`].
+    pub(super) fn of(call: &Call<R>, tool: &ToolDef<R>) -> Self {
+        Self { call: call.clone(), tool: tool.0.name.clone(), kind: tool.0.kind.clone() }
+    }
+
+    /// Tells how it ended.
+    pub(super) fn tell(&self, outcome: Result<(), CallError>, passage: &Passage) -> Result<(), CallError> {
+        let outcome = outcome.map_err(|error| coded(&self.call, error));
+        let error = outcome.as_ref().err();
+        let what = match error {
+            None if passage.replayed => EventKind::Replayed,
+            Some(error) if never_started(error) => EventKind::Refused,
+            error => kind_of_end(error),
+        };
+        self.happened(what, error, Some(passage));
+        outcome
+    }
+
+    fn happened(&self, what: EventKind, error: Option<&CallError>, passage: Option<&Passage>) {
+        let (call, frame) = (&self.call, &self.call.scope.frame);
+        let dry = !matches!(frame.life.mode, Mode::Real);
+        let times = passage.and_then(|passage| passage.times);
+        let code = || error.map(|error| Text::from(error.public_code()));
+        if let Some(live) = &call.scope.host.live {
+            live.events.push(|| Happening {
+                at: times.map(|(_, end)| end).or_else(|| frame.life.clock.as_ref().map(|clock| clock.now())),
+                run: frame.life.id.clone(),
+                place: Place::Call(StepKey::new(call.node().clone(), call.step)),
+                tool: self.tool.clone(),
+                kind: self.kind.clone(),
+                what,
+                code: code(),
+                duration: times.map(|(begin, end)| std::time::Duration::from_nanos(end.0.saturating_sub(begin.0))),
+                dry,
+            });
+        }
+        frame.tell(call.step, what.event(), || {
+            payload::tool(call.path(), &self.tool, &self.kind, code().as_deref(), dry)
+        });
+    }
+}
+
+/// The journal stopped it before its tool ran.
+fn never_started(error: &CallError) -> bool {
+    matches!(error.fault(), Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Journal { phase: "begin", .. })
+}
+
+/// Tells that a tool starts.
+pub(super) fn started<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) {
+    if watches(&call.scope.frame, call) {
+        Ended::of(call, tool).happened(EventKind::Started, None, None);
+    }
+}
+
+/// Tells that a call was turned down, and gives the error its public code.
+#[cold]
+pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
+    let error = coded(call, error);
+    if watches(&call.scope.frame, call) {
+        let what = if matches!(error.fault(), Fault::Cancelled { .. } | Fault::Aborted) { EventKind::Cancelled } else { EventKind::Refused };
+        Ended::of(call, tool).happened(what, Some(&error), None);
+        if let Fault::Denied { tool, refusal } | Fault::Inspected { tool, refusal } = error.fault() {
+            let hook = if matches!(error.fault(), Fault::Denied { .. }) { "authorize" } else { "inspect" };
+            let said = || payload::hook(call.path(), tool, Some(hook), &refusal.code, &refusal.message);
+            call.scope.frame.tell(call.step, EventName::HookRefused, said);
+        }
+    }
+    error
+}
+
+/// The error with the host's public code for it.
+fn coded<R: Runtime>(call: &Call<R>, error: CallError) -> CallError {
+    match &call.scope.host.view {
+        Some(view) => error.with_public_code(view),
+        None => error,
+    }
+}
+
+/// Tells what was changed in the arguments.
+#[cold]
+pub(super) fn repairs<R: Runtime>(call: &Call<R>, repairs: &[Repair]) {
+    if call.scope.frame.diagnostics.is_disabled() {
+        return;
+    }
+    for repair in repairs {
+        let said = || (call.path(), format!("{}: {}", repair.pointer, repair.action));
+        call.scope.frame.scope(call.step).warn("repaired_argument", said);
+    }
+}
+
+/// Tells that a receipt could not be made.
+#[cold]
+pub(super) fn receipt_failed(frame: &Frame, key: &StepKey, step: u32, code: &str, message: &str) {
+    frame.tell(step, EventName::ReceiptFailed, || payload::hook(key.path(), &key.tool().into(), None, code, message));
+}

@@ -1,0 +1,142 @@
+//! Hashes of declarations: equal for equal declarations, in every process and on every machine.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::runtime::Runtime;
+use crate::tool::{Goals, ToolDef};
+use crate::value::Value;
+
+/// SHA-256 of a declaration, or of a whole catalogue. Reads and prints as 64 hexadecimal digits.
+///
+/// It covers what can be seen of a tool: name, description, kind, audience, effect, goals, delegate, schemas, and of a
+/// composite its steps and their tools. Code cannot be hashed; a tool whose code changes should change its
+/// description, or carry a version in it.
+///
+/// ```
+/// use toolwright::{Registry, json, tool};
+/// let with = |description: &str| {
+///     let echo = tool("echo", description).reads().run_json(|v, _| async move { Ok(v) });
+///     Ok::<_, toolwright::RegisterError>(Registry::new().with(echo)?.seal().fingerprint())
+/// };
+/// assert_eq!(with("Echoes")?, with("Echoes")?);
+/// assert_ne!(with("Echoes")?, with("Echoes twice")?);
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+impl std::str::FromStr for Fingerprint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{}` is no fingerprint: that is 64 hexadecimal digits", crate::cut(text, 80));
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Fields one after the other, each with its length, so that no two declarations run into the same bytes.
+pub(crate) struct Hasher {
+    hash: Sha256,
+    text: String,
+}
+
+impl Hasher {
+    pub(crate) fn new() -> Self {
+        Self { hash: Sha256::new(), text: String::new() }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.hash.update((text.len() as u64).to_le_bytes());
+        self.hash.update(text.as_bytes());
+    }
+
+    fn maybe(&mut self, text: Option<&str>) {
+        self.hash.update([u8::from(text.is_some())]);
+        self.text(text.unwrap_or_default());
+    }
+
+    pub(crate) fn value(&mut self, value: Option<&Value>) {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        if let Some(value) = value {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "{value}");
+        }
+        self.maybe(value.map(|_| text.as_str()));
+        self.text = text;
+    }
+
+    pub(crate) fn fingerprint(&mut self, other: &Fingerprint) {
+        self.hash.update(other.0);
+    }
+
+    pub(crate) fn done(self) -> Fingerprint {
+        Fingerprint(self.hash.finalize().into())
+    }
+
+    /// What can be seen of one tool, without the steps of a composite.
+    pub(crate) fn head<R: Runtime>(&mut self, tool: &ToolDef<R>) {
+        self.text(tool.name());
+        self.text(tool.description());
+        self.text(tool.kind());
+        self.text(tool.audience());
+        self.maybe(tool.delegate());
+        self.maybe(tool.produces());
+        self.hash.update([u8::from(tool.is_terminal())]);
+        self.maybe(tool.effect().map(|effect| effect.class.as_str()));
+        self.maybe(tool.effect().map(|effect| effect.impact.as_str()));
+        match tool.goals() {
+            Goals::All => self.maybe(None),
+            Goals::Only(goals) => {
+                self.hash.update((goals.len() as u64).to_le_bytes());
+                goals.iter().for_each(|goal| self.text(goal));
+            }
+        }
+        self.value(tool.input_schema());
+        self.value(tool.output_schema());
+    }
+}
+
+/// Hash of one tool; of a composite, with its specification and the hashes of its steps' tools.
+pub(crate) fn of<'a, R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: impl Iterator<Item = &'a Fingerprint>) -> Fingerprint {
+    let mut hasher = Hasher::new();
+    hasher.head(tool);
+    hasher.value(spec);
+    steps.for_each(|step| hasher.fingerprint(step));
+    hasher.done()
+}
