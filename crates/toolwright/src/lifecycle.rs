@@ -106,7 +106,7 @@ impl<T> IntoHook<T> for Result<T, Refusal> {
 ///
 /// These do not:
 ///
-/// ```compile_fail,E0271
+/// ```compile_fail,E0308
 /// # use toolwright::{Context, Rt, Runtime};
 /// # type App = Rt<Context>;
 /// let _ = App::tool("a", "b").inspect(|_, _| async { Ok(()) });
