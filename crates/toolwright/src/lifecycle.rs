@@ -30,7 +30,9 @@ pub(crate) mod hooks;
 mod parts;
 pub(crate) mod setters;
 
+pub(crate) use hooks::{Hooks, guarded};
 pub use parts::{Access, ContextFragment, IntentSpec, ModelField, Rule};
+pub(crate) use setters::hook_setters;
 
 /// What a hook that changes something may answer with: the value, or a `Result` of it.
 ///

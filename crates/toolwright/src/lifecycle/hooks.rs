@@ -134,6 +134,12 @@ impl<R: Runtime> Hooks<R> {
         hooks
     }
 
+    /// As a declaration keeps them: nothing, when no hook was set.
+    pub(crate) fn into_shared(self) -> Option<Arc<Self>> {
+        let any = self.names().next().is_some() || !self.twice.is_empty();
+        any.then(|| Arc::new(self))
+    }
+
     /// Whether the tool may be used by this caller now. A predicate that panics says no.
     pub(crate) fn is_available(&self, context: &R::Context) -> bool {
         self.available(context).unwrap_or(false)

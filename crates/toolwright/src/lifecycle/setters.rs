@@ -43,7 +43,7 @@ macro_rules! hook_setters {
 
         /// All hooks from one object, `available` excepted. A hook that is set beside it is set twice, which
         /// registration reports.
-        #[must_use]
+        #[must_use = "the hook is set in what is given back"]
         pub fn lifecycle<L: $crate::lifecycle::Lifecycle<R> + ?Sized>(mut self, lifecycle: ::std::sync::Arc<L>) -> Self {
             self.$hooks.install(&lifecycle);
             self
@@ -59,7 +59,7 @@ macro_rules! hook_setter {
     };
     (@says $hooks:ident $(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $out:ty) => {
         $(#[$doc])*
-        #[must_use]
+        #[must_use = "the hook is set in what is given back"]
         pub fn $name(mut self, hook: impl Fn($($type),*) -> $out + Send + Sync + 'static) -> Self {
             let hook = ::std::sync::Arc::new(move |$($arg: $type),*| Ok(hook($($arg),*)));
             $crate::lifecycle::hooks::put(&mut self.$hooks.$name, &mut self.$hooks.twice, stringify!($name), hook);
@@ -68,7 +68,7 @@ macro_rules! hook_setter {
     };
     (@checks $hooks:ident $(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $out:ty) => {
         $(#[$doc])*
-        #[must_use]
+        #[must_use = "the hook is set in what is given back"]
         pub fn $name(
             mut self,
             hook: impl Fn($($type),*) -> Result<$out, $crate::refusal::Refusal> + Send + Sync + 'static,
@@ -80,7 +80,7 @@ macro_rules! hook_setter {
     };
     (@changes $hooks:ident $(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $out:ty) => {
         $(#[$doc])*
-        #[must_use]
+        #[must_use = "the hook is set in what is given back"]
         pub fn $name<T: $crate::lifecycle::IntoHook<$out>>(
             mut self,
             hook: impl Fn($($type),*) -> T + Send + Sync + 'static,

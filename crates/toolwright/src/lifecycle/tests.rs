@@ -1,8 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::hooks::{ALL, Hooks, SHARED};
-use super::setters::hook_setters;
+use super::hooks::{ALL, SHARED};
 use super::*;
 use crate::frame::Context;
 use crate::json;
@@ -92,7 +91,8 @@ fn what_is_not_set_is_neutral() {
         assert_eq!((hooks.complete(&d, &cx), hooks.finalize(&d, &cx, &Phase::Before)), (Ok(None), Ok(())));
         assert_eq!((hooks.visible_text("x".into(), &cx), hooks.review_draft(json!(3), &cx)), (Ok("x".into()), Ok(json!(3))));
     }
-    assert_eq!(Hooks::<App>::default().names().count(), 0);
+    assert!(Hooks::<App>::default().into_shared().is_none());
+    assert!(probe::<App>().resume(|_, _| false).hooks.into_shared().is_some());
 }
 
 /// Counts what it is asked.
