@@ -17,7 +17,6 @@ use futures_util::future::{Either, select};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::composite;
-use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run, Timestamp};
 use crate::gate::{Gate, StepRequest};
@@ -56,10 +55,8 @@ pub(crate) fn prepare(call: &Call, tool: &ToolDef, passage: &mut Passage) -> Res
 #[cold]
 fn tell_repairs(call: &Call, repairs: &[Repair]) {
     for repair in repairs {
-        call.run().tell(|| {
-            let message = format!("{}: {}", repair.pointer, repair.action);
-            Event::Warning { path: call.path(), code: "repaired_argument", message }
-        });
+        let said = || (call.path(), format!("{}: {}", repair.pointer, repair.action));
+        call.run().diagnostics.warn("repaired_argument", said);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::composite::effect::{self, EffectRecord};
 use crate::composite::lint;
 use crate::composite::run::not_executed;
 use crate::composite::spec::SpecIssue;
-use crate::diagnostics::{Event, Observer};
+use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Clock, Context, Mode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
@@ -65,7 +65,7 @@ pub struct Invocation {
     context: Context,
     mode: Mode,
     pub(crate) journal: Option<Arc<dyn Journal>>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) diagnostics: Diagnostics,
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -86,7 +86,7 @@ impl Invocation {
             context: Context::default(),
             mode: Mode::Real,
             journal: None,
-            observer: None,
+            diagnostics: Diagnostics::disabled(),
             clock: None,
         }
     }
@@ -132,9 +132,9 @@ impl Invocation {
         self
     }
 
-    /// Who is told what happens.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+    /// Where facts about it go: a log, and whoever watches.
+    pub fn diagnostics(mut self, diagnostics: Diagnostics) -> Self {
+        self.diagnostics = diagnostics;
         self
     }
 
@@ -260,7 +260,7 @@ impl Catalog {
 
 /// A root call: from an invocation to a result.
 pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
-    let Invocation { input, run_id, cancel, context, mode, journal, observer, clock, .. } = invocation;
+    let Invocation { input, run_id, cancel, context, mode, journal, diagnostics, clock, .. } = invocation;
     let dry = !matches!(mode, Mode::Real);
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {
@@ -278,7 +278,7 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
         cancel,
         context,
         journal,
-        observer,
+        diagnostics,
         clock,
         mode,
         limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
@@ -340,7 +340,7 @@ fn unused_outputs(run: &Run) -> Vec<Text> {
     let notes: Vec<Text> =
         unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
     for note in &notes {
-        run.tell(|| Event::Warning { path: String::new(), code: "unused_step_output", message: note.to_string() });
+        run.diagnostics.warn("unused_step_output", || (String::new(), note.to_string()));
     }
     notes
 }

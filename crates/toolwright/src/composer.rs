@@ -7,19 +7,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::cancel::CancelToken;
-use crate::catalog::{Invocation, ToolResult, run_one};
+use crate::catalog::{Invocation, ToolResult, enter};
 use crate::composite::compile::compile;
 use crate::composite::dry::StepOutputs;
 use crate::composite::spec::{self, CompositeSpec, Severity, SpecError, SpecIssue};
 use crate::composite::{CompositeBody, Derived, GateOf, derived_effect, lint, run};
-use crate::diagnostics::Observer;
+use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, Fault};
 use crate::frame::{Clock, Context};
 use crate::gate::{Chainability, StepCheck, StepGate};
 use crate::journal::Journal;
 use crate::reference::Dialect;
+use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::schema::CompiledSchema;
-use crate::tool::{Body, Origin, ToolDef, tool};
+use crate::tool::{Body, Origin, ToolBuilder, ToolDef};
 use crate::value::{Text, Value};
 
 /// Builds composites that run through a gate of the host's.
@@ -38,34 +39,50 @@ use crate::value::{Text, Value};
 /// # Ok::<(), toolwright::CallError>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
-pub struct Composer {
-    bound: Arc<Bound>,
+pub struct Composer<R: Runtime = Rt> {
+    bound: Arc<Bound<R>>,
     dialect: Dialect,
 }
 
-impl std::fmt::Debug for Composer {
+impl<R: Runtime> Clone for Composer<R> {
+    fn clone(&self) -> Self {
+        Self { bound: self.bound.clone(), dialect: self.dialect }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for Composer<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Composer").field("has_gate", &self.has_gate()).field("dialect", &self.dialect).finish_non_exhaustive()
     }
 }
 
 /// What is bound to a composer now; built composites share it.
-pub(crate) struct Bound(RwLock<Bindings>);
+pub(crate) struct Bound<R: Runtime>(RwLock<Bindings<R>>);
 
 /// Behind one lock, so that no tool of one gate is judged by the list that came with another.
-#[derive(Clone, Default)]
-struct Bindings {
-    gate: Option<Arc<dyn StepGate>>,
+struct Bindings<R: Runtime> {
+    gate: Option<Arc<dyn StepGate<R>>>,
     listed: Arc<BTreeSet<Text>>,
 }
 
-impl Bound {
-    fn now(&self) -> Bindings {
+impl<R: Runtime> Clone for Bindings<R> {
+    fn clone(&self) -> Self {
+        Self { gate: self.gate.clone(), listed: self.listed.clone() }
+    }
+}
+
+impl<R: Runtime> Default for Bindings<R> {
+    fn default() -> Self {
+        Self { gate: None, listed: Arc::default() }
+    }
+}
+
+impl<R: Runtime> Bound<R> {
+    fn now(&self) -> Bindings<R> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn gate(&self) -> Option<Arc<dyn StepGate>> {
+    pub(crate) fn gate(&self) -> Option<Arc<dyn StepGate<R>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).gate.clone()
     }
 
@@ -75,7 +92,7 @@ impl Bound {
     }
 
     /// The tool of this name now, and whether a step may use it. A gate that breaks down gives no tool.
-    pub(crate) fn judge(&self, name: &str) -> (Option<ToolDef>, Chainability) {
+    pub(crate) fn judge(&self, name: &str) -> (Option<ToolDef<R>>, Chainability) {
         let Bindings { gate, listed } = self.now();
         let Some(gate) = gate else { return (None, Chainability::NoGate) };
         match catch_unwind(AssertUnwindSafe(|| gate.resolve(name))) {
@@ -89,27 +106,32 @@ impl Bound {
 }
 
 /// New members for [`Composer::bind`]; what is not given stays.
-#[derive(Default)]
 #[must_use]
-pub struct Binding {
-    gate: Option<Arc<dyn StepGate>>,
+pub struct Binding<R: Runtime = Rt> {
+    gate: Option<Arc<dyn StepGate<R>>>,
     listed: Option<BTreeSet<Text>>,
 }
 
-impl std::fmt::Debug for Binding {
+impl<R: Runtime> Default for Binding<R> {
+    fn default() -> Self {
+        Self { gate: None, listed: None }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for Binding<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Binding").field("gate", &self.gate.is_some()).field("listed", &self.listed).finish()
     }
 }
 
-impl Binding {
+impl<R: Runtime> Binding<R> {
     /// Changes nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Replaces the gate.
-    pub fn gate(mut self, gate: impl StepGate + 'static) -> Self {
+    pub fn gate(mut self, gate: impl StepGate<R> + 'static) -> Self {
         self.gate = Some(Arc::new(gate));
         self
     }
@@ -163,9 +185,9 @@ impl PipelineOptions {
         Self(self.0.journal(journal))
     }
 
-    /// As [`Invocation::observer`].
-    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
-        Self(self.0.observer(observer))
+    /// As [`Invocation::diagnostics`].
+    pub fn diagnostics(self, diagnostics: Diagnostics) -> Self {
+        Self(self.0.diagnostics(diagnostics))
     }
 
     /// As [`Invocation::clock`].
@@ -189,11 +211,6 @@ impl Validation {
 }
 
 impl Composer {
-    /// A composer over a gate, in the strict dialect.
-    pub fn new(gate: impl StepGate + 'static) -> Self {
-        Self::with_gate(Some(Arc::new(gate)))
-    }
-
     /// A composer over a bare callback, as older hosts construct it. Nothing can be composed through it until a gate
     /// is bound: a callback cannot say what a step's tool is. The callback is never called.
     pub fn from_callback<F, Out>(callback: F) -> Self
@@ -203,8 +220,15 @@ impl Composer {
         drop(callback);
         Self::with_gate(None)
     }
+}
 
-    fn with_gate(gate: Option<Arc<dyn StepGate>>) -> Self {
+impl<R: Runtime> Composer<R> {
+    /// A composer over a gate, in the strict dialect.
+    pub fn new(gate: impl StepGate<R> + 'static) -> Self {
+        Self::with_gate(Some(Arc::new(gate)))
+    }
+
+    fn with_gate(gate: Option<Arc<dyn StepGate<R>>>) -> Self {
         let bound = Bound(RwLock::new(Bindings { gate, listed: Arc::default() }));
         Self { bound: Arc::new(bound), dialect: Dialect::Strict }
     }
@@ -222,7 +246,7 @@ impl Composer {
     }
 
     /// Replaces each given member, both at once. The list is replaced, never merged, and is read at every check.
-    pub fn bind(&self, binding: Binding) {
+    pub fn bind(&self, binding: Binding<R>) {
         let mut now = self.bound.0.write().unwrap_or_else(PoisonError::into_inner);
         // What was bound before is dropped after the lock, since a gate may have a `Drop` of its own.
         let _gate = binding.gate.and_then(|gate| now.gate.replace(gate));
@@ -236,7 +260,7 @@ impl Composer {
     }
 
     /// The gate's tool of this name now.
-    pub fn resolve(&self, name: &str) -> Option<ToolDef> {
+    pub fn resolve(&self, name: &str) -> Option<ToolDef<R>> {
         self.bound.judge(name).0
     }
 
@@ -272,7 +296,7 @@ impl Composer {
     ///
     /// # Errors
     /// [`SpecError`] with every structural problem, every bad reference and a bad input schema.
-    pub fn build(&self, name: &str, description: &str, input_schema: Value, spec: &Value) -> Result<ToolDef, SpecError> {
+    pub fn build(&self, name: &str, description: &str, input_schema: Value, spec: &Value) -> Result<ToolDef<R>, SpecError> {
         let mut issues = Vec::new();
         let mut wrong = |code, message: String, help: &str| {
             let help = Some(help.to_owned());
@@ -295,7 +319,7 @@ impl Composer {
             }
         };
         let effect = if self.has_gate() { derived_effect(&body.derived.effects) } else { crate::tool::Effect::write() };
-        Ok(tool(format!("composable:{name}"), description)
+        Ok(ToolBuilder::new(format!("composable:{name}"), description)
             .name(name)
             .title(name)
             .input_schema(input_schema)
@@ -304,7 +328,7 @@ impl Composer {
             .close(Body::Composite(Arc::new(body))))
     }
 
-    fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody, SpecError> {
+    fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody<R>, SpecError> {
         let (spec, mut warnings) = CompositeSpec::read(spec, Some(self.dialect))?;
         let mut compiled = compile(&name.into(), &spec)
             .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
@@ -323,17 +347,19 @@ impl Composer {
         &self,
         spec: &Value,
         input: Value,
-        context: Context,
+        context: impl IntoContext<R::Context>,
         options: PipelineOptions,
     ) -> Result<ToolResult, CallError> {
         if !self.has_gate() {
             return Err(run::no_gate().into());
         }
-        if context.depth() >= crate::limits::COMPOSITE_DEPTH_MAX {
-            return Err(Fault::NestingTooDeep { depth: context.depth() }.into());
+        let context = context.into_context();
+        let depth = R::depth(&context);
+        if depth >= crate::limits::COMPOSITE_DEPTH_MAX {
+            return Err(Fault::NestingTooDeep { depth }.into());
         }
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
-        let pipeline = tool("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
-        run_one(None, &pipeline, options.0.input(input).context(context)).await
+        let pipeline = ToolBuilder::new("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
+        enter::detached(&pipeline, options.0.input(input), context).await
     }
 }

@@ -12,7 +12,8 @@ use crate::composer::Bound;
 use crate::frame::Names;
 use crate::limits;
 use crate::reference::template::Plan;
-use crate::tool::{Body, Effect, Example, Impact, Origin, ToolDef};
+use crate::runtime::{Rt, Runtime};
+use crate::tool::{Body, Effect, Example, Impact, Origin, ToolBuilder, ToolDef};
 use crate::value::{Text, Value};
 
 pub(crate) mod compile;
@@ -28,9 +29,9 @@ pub use effect::EffectRecord;
 pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.
-pub struct CompositeBody {
+pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) spec: CompositeSpec,
-    pub(crate) gate: GateOf,
+    pub(crate) gate: GateOf<R>,
     pub(crate) derived: Derived,
     warnings: Vec<SpecIssue>,
     /// The plan as compiled; workers run on copies of it.
@@ -39,11 +40,11 @@ pub struct CompositeBody {
 }
 
 /// Which gate a composite's steps go through.
-pub(crate) enum GateOf {
+pub(crate) enum GateOf<R: Runtime> {
     /// The catalogue it was registered in; steps are linked to positions in it.
-    Catalog { links: Box<[usize]>, home: Home },
+    Catalog { links: Box<[usize]>, home: Home<R> },
     /// The gate of the composer that built it.
-    Composer(Arc<Bound>),
+    Composer(Arc<Bound<R>>),
 }
 
 /// Facts derived from the steps.
@@ -65,7 +66,7 @@ impl Default for Derived {
 
 impl Derived {
     /// Takes in one step. A tool that is not known may do anything.
-    pub(crate) fn add(&mut self, step: &StepSpec, tool: Option<&ToolDef>) {
+    pub(crate) fn add<R: Runtime>(&mut self, step: &StepSpec, tool: Option<&ToolDef<R>>) {
         let room = limits::COMPOSITE_EFFECTS_MAX.saturating_sub(self.effects.len());
         match tool {
             Some(tool) => {
@@ -76,9 +77,9 @@ impl Derived {
             None if room == 0 => self.effects_left_out = self.effects_left_out.saturating_add(1),
             None => self.effects.push(StepEffect { path: vec![step.name.clone()], tool: step.tool.clone(), effect: None }),
         }
-        let inner = tool.and_then(ToolDef::composite);
+        let inner = tool.and_then(|tool| tool.composite());
         self.depth = self.depth.max(inner.map_or(1, |inner| inner.depth().saturating_add(1)));
-        for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(CompositeBody::tools)) {
+        for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(|inner| inner.tools())) {
             if !self.tools.contains(tool) {
                 self.tools.push(tool.clone());
             }
@@ -125,14 +126,14 @@ impl Program {
     }
 }
 
-impl std::fmt::Debug for CompositeBody {
+impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CompositeBody").field("spec", &self.spec).field("derived", &self.derived).finish_non_exhaustive()
     }
 }
 
-impl CompositeBody {
-    pub(crate) fn new(spec: CompositeSpec, gate: GateOf, derived: Derived, compiled: Compiled) -> Self {
+impl<R: Runtime> CompositeBody<R> {
+    pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
         Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
     }
 
@@ -188,79 +189,125 @@ impl CompositeBody {
 
 /// A composite to be registered: a head and a specification.
 ///
+/// The head is a tool's, without a body: whatever may be said of a tool may be said of a composite, except its effect,
+/// which is derived from its steps.
+///
 /// ```
-/// use toolwright::{Composite, CompositeSpec, Registry, json, tool};
+/// use toolwright::{Composite, Registry, json, tool};
 /// let mut registry = Registry::new();
 /// registry.register(tool("echo", "Gives back what it gets").reads().run_json(|v, _| async move { Ok(v) }))?;
-/// let spec = CompositeSpec::from_value(&json!({"steps": [{"name": "a", "tool": "echo", "inputMapping": {"x": "$input.x"}}]}))?;
-/// registry.register(Composite::new("twice", "Echoes").spec(spec))?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// registry.register(Composite::new("twice", "Echoes").step("a", "echo", json!({ "x": "$input.x" })))?;
+/// # Ok::<(), toolwright::RegisterError>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Composite {
-    pub(crate) id: Text,
-    pub(crate) description: Text,
-    pub(crate) title: Option<Text>,
-    pub(crate) input: Option<Value>,
-    pub(crate) examples: Vec<Example>,
-    pub(crate) origin: Option<Origin>,
+pub struct Composite<R: Runtime = Rt> {
+    pub(crate) head: ToolBuilder<R>,
     pub(crate) spec: CompositeSpec,
+    /// Steps that were given in pieces and have a form that is wrong; registration reports them.
+    pub(crate) wrong: Vec<SpecIssue>,
+}
+
+impl<R: Runtime> std::fmt::Debug for Composite<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Composite").field("id", &self.head.def.name).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime> Clone for Composite<R> {
+    fn clone(&self) -> Self {
+        Self { head: self.head.clone(), spec: self.spec.clone(), wrong: self.wrong.clone() }
+    }
 }
 
 impl Composite {
-    /// A composite without steps yet.
+    /// A composite without steps yet. An application with types of its own takes [`Composite::of`].
     pub fn new(id: impl Into<Text>, description: impl Into<Text>) -> Self {
-        Self {
-            id: id.into(),
-            description: description.into(),
-            title: None,
-            input: None,
-            examples: Vec::new(),
-            origin: None,
-            spec: CompositeSpec::default(),
+        Self::of(ToolBuilder::new(id, description))
+    }
+}
+
+impl<R: Runtime> Composite<R> {
+    /// A composite with the head of a tool, without steps yet.
+    pub fn of(mut head: ToolBuilder<R>) -> Self {
+        if head.def.kind == "tool" {
+            head.def.kind = arcstr::literal!("composite");
         }
+        Self { head, spec: CompositeSpec::default(), wrong: Vec::new() }
     }
 
     /// The steps and what belongs to them. A `description` or `input` in the specification fills what was not given here.
     #[must_use]
     pub fn spec(mut self, spec: CompositeSpec) -> Self {
-        if self.description.is_empty() {
-            self.description = spec.description.clone().unwrap_or_default();
+        if self.head.def.description.is_empty() {
+            self.head.def.description = spec.description.clone().unwrap_or_default();
         }
         self.spec = spec;
+        self
+    }
+
+    /// Adds one step: its name, its tool, and the mapping that makes its arguments.
+    #[must_use]
+    pub fn step(mut self, name: impl Into<Text>, tool: impl Into<Text>, mapping: impl Into<Value>) -> Self {
+        let input_mapping = match mapping.into() {
+            Value::Object(mapping) => mapping,
+            Value::Null => crate::value::Object::default(),
+            other => {
+                self.wrong.push(SpecIssue {
+                    severity: Severity::Error,
+                    code: "invalid_spec",
+                    message: format!("the mapping of a step is an object, and this is {}", other.kind()),
+                    help: Some("write one member for each argument of the step's tool".into()),
+                    pointer: format!("/steps/{}/inputMapping", self.spec.steps.len()),
+                    span: None,
+                });
+                crate::value::Object::default()
+            }
+        };
+        self.spec.steps.push(StepSpec { name: name.into(), tool: tool.into(), input_mapping });
+        self
+    }
+
+    /// Makes the output from a mapping instead of taking the last step's.
+    #[must_use]
+    pub fn output(mut self, mapping: crate::value::Object) -> Self {
+        self.spec.output = Some(mapping);
         self
     }
 
     /// JSON Schema of the input.
     #[must_use]
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
-        self.input = Some(schema.into());
+        self.head = self.head.input_schema(schema);
         self
     }
 
     /// Display name for people.
     #[must_use]
     pub fn title(mut self, title: impl Into<Text>) -> Self {
-        self.title = Some(title.into());
+        self.head = self.head.title(title);
         self
     }
 
     /// Adds a runnable example.
     #[must_use]
     pub fn example(mut self, example: Example) -> Self {
-        self.examples.push(example);
+        self.head = self.head.example(example);
         self
     }
 
     /// Where it was written.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
-        self.origin = Some(origin);
+        self.head = self.head.origin(origin);
         self
     }
 
+    /// The name it is registered under.
+    pub fn id(&self) -> &str {
+        &self.head.def.name
+    }
+
     pub(crate) fn input_or_spec(&self) -> Option<Value> {
-        self.input.clone().or_else(|| self.spec.input.clone())
+        self.head.def.input.as_ref().map(|schema| schema.source().clone()).or_else(|| self.spec.input.clone())
     }
 }
 
@@ -274,7 +321,7 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
 }
 
 /// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
-fn step_effects(step: &Text, tool: &ToolDef, room: usize) -> (Vec<StepEffect>, usize) {
+fn step_effects<R: Runtime>(step: &Text, tool: &ToolDef<R>, room: usize) -> (Vec<StepEffect>, usize) {
     if let Body::Composite(body) = &tool.0.body {
         let Derived { effects, effects_left_out, .. } = &body.derived;
         let within =

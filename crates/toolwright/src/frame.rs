@@ -1,21 +1,30 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
-//! composites. Kept by the runtime, where no tool or caller can reset it.
+//! tools. Kept by the runtime, where no tool or caller can reset it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::cancel::CancelToken;
-use crate::catalog::View;
+use crate::catalog::{Invocation, Live, ToolResult, View};
 use crate::composite::dry::StepOutputs;
-use crate::diagnostics::{Event, Observer};
-use crate::journal::RunJournal;
+use crate::composite::effect::EffectRecord;
+use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields};
+use crate::error::{CallError, Fault};
+use crate::journal::{CallKey, RunJournal, StepKey};
 use crate::limits::Limits;
+use crate::runtime::{Rt, Runtime};
 use crate::tool::BoxFuture;
 use crate::value::{Object, Text, Value};
 
+pub(crate) mod current;
+pub(crate) mod path;
+
+pub use current::{Attached, FrameRef, current_frame};
+pub(crate) use path::{Identity, Names, PathNode, RunId, Segment, StepName};
+
 /// Nanoseconds since a moment of the clock's own choosing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub u64);
 
 /// The host's clock. The core has none; without one, records carry no times and a grace period has no end.
@@ -26,7 +35,13 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// What the caller says about itself; every tool of the run can read it.
+/// What the caller says about itself, as JSON: the context of a program that names no type of its own.
+///
+/// ```
+/// use toolwright::{Context, json};
+/// let context = Context::new(json!({ "user": "ann" }));
+/// assert_eq!(context.data(), &json!({ "user": "ann" }));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Context(Option<Arc<Value>>);
 
@@ -64,172 +79,287 @@ pub(crate) enum Mode {
     Rehearse(Arc<StepOutputs>),
 }
 
-/// One run: everything its calls share.
-pub(crate) struct Run {
-    pub(crate) id: Text,
-    pub(crate) view: Option<Arc<View>>,
-    pub(crate) cancel: CancelToken,
-    pub(crate) context: Context,
+/// One run: what all its calls share.
+pub(crate) struct Life {
+    pub(crate) id: RunId,
     pub(crate) journal: Option<Arc<dyn RunJournal>>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
+    /// Composites entered before the run, as the caller says.
+    pub(crate) entered: u32,
 }
 
-impl Run {
-    /// Tells the observer, if there is one. It cannot change a run, so one that breaks down does not end it.
-    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
-        if let Some(observer) = &self.observer {
-            let event = event();
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+/// What the calls of one composite, a nested call, or the root call of a run have in common. Knows no type of the
+/// host's, so that it may be handed on from one catalogue to another.
+pub(crate) struct Frame {
+    pub(crate) life: Arc<Life>,
+    pub(crate) node: Arc<PathNode>,
+    pub(crate) cancel: CancelToken,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) logger: Option<Arc<dyn Recorder>>,
+    /// Somebody on the way here was accepted as one without side effects: nothing inside may have any.
+    pub(crate) effectless: bool,
+    pub(crate) nested: Nested,
+}
+
+/// What is only needed when a handler makes calls of its own, or asks for its diagnostics.
+#[derive(Default)]
+pub(crate) struct Nested {
+    used: AtomicBool,
+    by_step: Mutex<Vec<(u32, Inner)>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    next: u32,
+    effects: Vec<EffectRecord>,
+    scope: Option<Diagnostics>,
+}
+
+impl Nested {
+    fn with<T>(&self, step: u32, change: impl FnOnce(&mut Inner) -> T) -> T {
+        self.used.store(true, Ordering::Release);
+        let mut by_step = self.by_step.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, inner)) = by_step.iter_mut().find(|(at, _)| *at == step) {
+            return change(inner);
         }
-    }
-}
-
-/// Names of one composite and its steps, for paths, events and errors.
-#[derive(Debug)]
-pub(crate) struct Names {
-    /// Name of the composite; empty for the root of a run and for a composite without a name.
-    pub(crate) composite: Text,
-    pub(crate) steps: Box<[StepName]>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct StepName {
-    pub(crate) name: Text,
-    pub(crate) tool: Text,
-}
-
-impl Names {
-    pub(crate) fn of_root(tool: &Text) -> Self {
-        let step = StepName { name: tool.clone(), tool: tool.clone() };
-        Self { composite: Text::new(), steps: Box::new([step]) }
+        let mut inner = Inner::default();
+        let changed = change(&mut inner);
+        by_step.push((step, inner));
+        changed
     }
 
-    pub(crate) fn deep_clone(&self) -> Self {
-        let own = |text: &Text| Text::from(text.as_str());
-        let steps = self.steps.iter().map(|step| StepName { name: own(&step.name), tool: own(&step.tool) });
-        Self { composite: own(&self.composite), steps: steps.collect() }
-    }
-
-    pub(crate) fn step(&self, index: u32) -> Option<&StepName> {
-        self.steps.get(index as usize)
-    }
-}
-
-/// A place in the tree of calls. Holds names only, so that a record may outlive its run.
-#[derive(Debug)]
-pub(crate) struct PathNode {
-    pub(crate) parent: Option<(Arc<PathNode>, u32)>,
-    pub(crate) names: Arc<Names>,
-    /// Composites entered to get here, this one included.
-    pub(crate) depth: u32,
-    pub(crate) identity: Identity,
-}
-
-/// Which composite runs and through which gate, as addresses: compared only while the run holds both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) composite: usize,
-    pub(crate) gate: usize,
-}
-
-impl PathNode {
-    /// This place and those around it, innermost first.
-    pub(crate) fn outwards(&self) -> impl Iterator<Item = &Self> {
-        std::iter::successors(Some(self), |node| node.parent.as_ref().map(|(parent, _)| &**parent))
-    }
-
-    /// Composites on the way here, innermost first.
-    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Text> {
-        self.outwards().map(|node| &node.names.composite).filter(|name| !name.is_empty())
-    }
-
-    /// Whether a composite on the way here is `composite`, or has the name `tool` where `gate` finds its tools.
-    pub(crate) fn is_inside(&self, composite: usize, gate: usize, tool: &str) -> bool {
-        self.outwards().any(|node| {
-            let entered_as = node.parent.as_ref().and_then(|(parent, at)| Some((parent.identity.gate, parent.names.step(*at)?)));
-            node.identity.composite == composite
-                || (node.identity.gate == gate && node.names.composite == tool)
-                || entered_as.is_some_and(|(by, step)| by == gate && step.tool == tool)
+    /// Position of the next call that the handler of `step` makes, from 0.
+    pub(crate) fn ordinal(&self, step: u32) -> u32 {
+        self.with(step, |inner| {
+            let next = inner.next;
+            inner.next = next.saturating_add(1);
+            next
         })
     }
 
-    fn write(&self, step: u32, out: &mut String) {
-        if let Some((parent, at)) = &self.parent {
-            parent.write(*at, out);
-            out.push('/');
-            out.push_str(&step.to_string());
-            out.push(':');
-        }
-        if let Some(step) = self.names.step(step) {
-            out.push_str(&step.name);
+    /// Notes what a call inside `step` did.
+    pub(crate) fn did(&self, step: u32, effects: &[EffectRecord]) {
+        if !effects.is_empty() {
+            self.with(step, |inner| inner.effects.extend(effects.iter().cloned()));
         }
     }
 
-    /// `research/0:search`: root tool, then position and name of each step.
-    pub(crate) fn path(&self, step: u32) -> String {
-        let mut path = String::new();
-        self.write(step, &mut path);
-        path
-    }
-
-    /// `outer/inner`: step names below the root, the form in which outputs of a rehearsal are keyed.
-    pub(crate) fn step_key(&self, step: u32) -> String {
-        let name = self.names.step(step).map_or("", |step| step.name.as_str());
-        match &self.parent {
-            Some((parent, at)) if parent.parent.is_some() => format!("{}/{name}", parent.step_key(*at)),
-            _ => name.to_owned(),
+    /// What calls inside `step` did; asked once, when it ends.
+    #[inline]
+    pub(crate) fn take_effects(&self, step: u32) -> Vec<EffectRecord> {
+        if !self.used.load(Ordering::Acquire) {
+            return Vec::new();
         }
+        self.with(step, |inner| {
+            inner.scope = None;
+            std::mem::take(&mut inner.effects)
+        })
     }
 }
 
-/// What the calls of one composite, or the root call of a run, have in common.
-pub(crate) struct Scope {
-    pub(crate) run: Arc<Run>,
-    pub(crate) node: Arc<PathNode>,
-    /// A composite on the way here was accepted as one without side effects: nothing inside it may have any.
-    pub(crate) effectless: bool,
+impl Frame {
+    /// Records a fact about the call at `step`; its payload is made only when somebody listens.
+    #[inline]
+    pub(crate) fn tell(&self, step: u32, event: EventName, payload: impl FnOnce() -> Value) {
+        if !self.diagnostics.is_disabled() {
+            self.scope(step).emit(event, payload);
+        }
+    }
+
+    /// The diagnostic scope of the call at `step`: a child of this frame's, named by its path.
+    pub(crate) fn scope(&self, step: u32) -> Diagnostics {
+        if self.diagnostics.is_disabled() {
+            return Diagnostics::disabled();
+        }
+        self.nested.with(step, |inner| {
+            let made = || {
+                let run = Some(self.life.id.text());
+                self.diagnostics.child(self.node.path(step), SpanFields { run, ..SpanFields::default() })
+            };
+            inner.scope.get_or_insert_with(made).clone()
+        })
+    }
+
+    /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
+    pub(crate) fn depth(&self) -> u32 {
+        self.life.entered.saturating_add(self.node.depth)
+    }
+}
+
+/// Where a call runs: the catalogue, if there is one, and the caller.
+pub(crate) struct Host<R: Runtime> {
+    pub(crate) view: Option<Arc<View<R>>>,
+    pub(crate) live: Option<Arc<Live>>,
+    pub(crate) context: Arc<R::Context>,
+}
+
+/// A frame and where it runs.
+pub(crate) struct Scope<R: Runtime> {
+    pub(crate) frame: Arc<Frame>,
+    pub(crate) host: Arc<Host<R>>,
 }
 
 /// One call as the called tool sees it. Owned and cheap to clone.
-#[derive(Clone)]
-pub struct Call {
-    pub(crate) scope: Arc<Scope>,
+///
+/// ```
+/// use toolwright::{Call, Registry, json, tool};
+/// let count = tool("count", "Counts").reads().run_json(|_, call: Call| async move {
+///     call.progress("half way", Some(1.0), Some(2.0));
+///     Ok(json!({ "key": call.idempotency_key() }))
+/// });
+/// assert_eq!(count.name(), "count");
+/// ```
+pub struct Call<R: Runtime = Rt> {
+    pub(crate) scope: Arc<Scope<R>>,
     pub(crate) step: u32,
 }
 
-impl std::fmt::Debug for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Call").field("path", &self.scope.node.path(self.step)).finish_non_exhaustive()
+impl<R: Runtime> Clone for Call<R> {
+    fn clone(&self) -> Self {
+        Self { scope: self.scope.clone(), step: self.step }
     }
 }
 
-impl Call {
+impl<R: Runtime> std::fmt::Debug for Call<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime> Call<R> {
     /// Name of the called tool.
     pub fn tool(&self) -> &str {
-        self.scope.node.names.step(self.step).map_or("", |step| step.tool.as_str())
+        self.node().names.step(self.step).map_or("", |step| step.tool.as_str())
     }
 
     /// Name of the step this call is, or of the tool when it is the root of a run.
     pub fn step(&self) -> &str {
-        self.scope.node.names.step(self.step).map_or("", |step| step.name.as_str())
+        self.node().names.step(self.step).map_or("", |step| step.name.as_str())
     }
 
-    /// Whether the run was cancelled; a tool with side effects should look and answer soon.
+    /// Whether the call was cancelled; a tool with side effects should look and answer soon.
     pub fn cancel(&self) -> &CancelToken {
-        &self.scope.run.cancel
+        &self.scope.frame.cancel
     }
 
-    /// What the caller said about itself.
-    pub fn context(&self) -> &Context {
-        &self.scope.run.context
+    /// The caller's context.
+    pub fn context(&self) -> &R::Context {
+        &self.scope.host.context
     }
 
+    /// The caller's context, to keep.
+    pub fn context_arc(&self) -> &Arc<R::Context> {
+        &self.scope.host.context
+    }
+
+    /// Where this call's facts go, under its own span.
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.scope.frame.scope(self.step)
+    }
+
+    /// The recorder that the caller or the host chose for this call. Nothing writes to it but the tool.
+    pub fn logger(&self) -> Option<&Arc<dyn Recorder>> {
+        self.scope.frame.logger.as_ref()
+    }
+
+    /// Where this call is, to hand on to a task of its own.
+    pub fn frame(&self) -> FrameRef {
+        FrameRef { frame: self.scope.frame.clone(), step: self.step }
+    }
+
+    /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
+    pub fn depth(&self) -> u32 {
+        self.scope.frame.depth()
+    }
+
+    /// Names of the calling tools, outermost first; the tool itself is not among them.
+    pub fn lineage(&self) -> Vec<Text> {
+        self.node().lineage()
+    }
+
+    /// The run's id and this call's path in it: the same on every attempt at the same run.
+    pub fn idempotency_key(&self) -> String {
+        format!("{}/{}", self.scope.frame.life.id.text(), self.path())
+    }
+
+    /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
+    pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
+        self.scope.frame.tell(self.step, EventName::Progress, || {
+            let number = |value: Option<f64>| value.and_then(|value| Value::from_serialize(&value).ok()).unwrap_or(Value::Null);
+            crate::json!({ "path": self.path(), "message": message.into(), "done": number(done), "total": number(total) })
+        });
+    }
+
+    /// Notes a step of the handler's own work, for a tool that was declared with `debug_steps(true)`; for every other
+    /// the value is not even made.
+    pub fn note_step(&self, label: &str, value: impl FnOnce() -> Value) {
+        let wanted = || {
+            let view = self.scope.host.view.as_ref()?;
+            Some(view.get(self.tool())?.debugs_steps())
+        };
+        if !self.scope.frame.diagnostics.is_disabled() && wanted() == Some(true) {
+            let payload = || crate::json!({ "path": self.path(), "label": label, "value": value() });
+            self.diagnostics().emit_content(EventName::DebugStep, payload);
+        }
+    }
+
+    /// Calls another tool of the same catalogue, inside this call: the same run, context and cancellation, and every
+    /// stage of a call. Its place in the run is the order in which this tool makes its calls; calls made at the same
+    /// time take [`Call::invoke_keyed`].
+    ///
+    /// # Errors
+    /// Any [`CallError`].
+    pub async fn invoke(&self, tool: &str, input: Value) -> Result<ToolResult, CallError> {
+        let ordinal = self.scope.frame.nested.ordinal(self.step);
+        self.nested(tool, input, format!("{tool}~{ordinal}").into(), false).await
+    }
+
+    /// As [`Call::invoke`], at a place in the run that the tool names: the same key must mean the same call on every
+    /// attempt at the run.
+    ///
+    /// # Errors
+    /// Any [`CallError`].
+    pub async fn invoke_keyed(&self, key: &str, tool: &str, input: Value) -> Result<ToolResult, CallError> {
+        self.nested(tool, input, format!("{tool}~{key}").into(), true).await
+    }
+
+    async fn nested(&self, tool: &str, input: Value, place: Text, keyed: bool) -> Result<ToolResult, CallError> {
+        let Some(view) = &self.scope.host.view else {
+            return Err(Fault::Unavailable { tool: tool.into(), nearest: None, refusal: None }.into());
+        };
+        let from = crate::catalog::enter::Nested { frame: self.frame(), place: Some((place, keyed)) };
+        let invocation = Invocation::new(tool, input);
+        crate::catalog::enter::nested(view, self.scope.host.live.as_ref(), &self.scope.host.context, from, invocation).await
+    }
+
+    pub(crate) fn life(&self) -> &Life {
+        &self.scope.frame.life
+    }
+
+    pub(crate) fn node(&self) -> &Arc<PathNode> {
+        &self.scope.frame.node
+    }
+
+    pub(crate) fn key(&self) -> StepKey {
+        StepKey::new(self.node().clone(), self.step)
+    }
+
+    pub(crate) fn call_key(&self) -> CallKey {
+        CallKey { run: self.life().id.text(), path: self.path().into() }
+    }
+
+    /// Where this call is, as text.
+    pub(crate) fn path(&self) -> String {
+        self.node().path(self.step)
+    }
+}
+
+impl<R: Runtime<Context = Context>> Call<R> {
     /// The caller's `sessionData` with the runtime's own depth in `emergentDepth`.
     pub fn session_data(&self) -> Value {
-        let given = self.scope.run.context.data().get("sessionData").and_then(Value::as_object).cloned();
+        let given = self.context().data().get("sessionData").and_then(Value::as_object).cloned();
         let mut pairs: Vec<(Text, Value)> = given
             .iter()
             .flat_map(Object::iter)
@@ -238,40 +368,5 @@ impl Call {
             .collect();
         pairs.push(("emergentDepth".into(), u64::from(self.depth()).into()));
         Value::object(pairs)
-    }
-
-    /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
-    pub fn depth(&self) -> u32 {
-        self.scope.run.context.depth().saturating_add(self.scope.node.depth)
-    }
-
-    /// Names of the composites on the way here, outermost first.
-    pub fn lineage(&self) -> Vec<Text> {
-        let mut names: Vec<Text> = self.scope.node.lineage().cloned().collect();
-        names.reverse();
-        names
-    }
-
-    /// The run's id and this call's path in it: the same on every attempt at the same run.
-    pub fn idempotency_key(&self) -> String {
-        format!("{}/{}", self.scope.run.id, self.scope.node.path(self.step))
-    }
-
-    /// Reports progress of a long call. `done` and `total` are in the tool's own unit.
-    pub fn progress(&self, message: impl Into<Text>, done: Option<f64>, total: Option<f64>) {
-        self.scope.run.tell(|| Event::Progress { path: self.path(), message: message.into(), done, total });
-    }
-
-    pub(crate) fn run(&self) -> &Arc<Run> {
-        &self.scope.run
-    }
-
-    pub(crate) fn node(&self) -> &Arc<PathNode> {
-        &self.scope.node
-    }
-
-    /// Where this call is, as text.
-    pub(crate) fn path(&self) -> String {
-        self.scope.node.path(self.step)
     }
 }

@@ -7,30 +7,29 @@ use crate::cancel::CancelToken;
 use crate::catalog::View;
 use crate::composer::Bound;
 use crate::composite::{CompositeBody, GateOf};
-use crate::frame::Context;
 use crate::journal::Eventually;
 use crate::refusal::Refusal;
+use crate::runtime::{Rt, Runtime};
 use crate::tool::{BoxFuture, ToolDef};
 use crate::value::{Text, Value};
 
 /// Where a composer's steps find their tools, and the host's checks before each of them.
 /// A host that only wants checks takes [`HostGate`].
-pub trait StepGate: Send + Sync {
+pub trait StepGate<R: Runtime = Rt>: Send + Sync {
     /// The tool of this name now, or none. The very instance that is given back is checked and run.
-    fn resolve(&self, tool: &str) -> Option<ToolDef>;
+    fn resolve(&self, tool: &str) -> Option<ToolDef<R>>;
 
     /// The host's checks, asked after the chainability rule and the argument check, before the tool runs.
-    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a, R>) -> Eventually<'a, Result<(), Refusal>> {
         let _ = step;
         Eventually::Now(Ok(()))
     }
 }
 
 /// A step that is about to run, as the host's checks see it.
-#[derive(Debug)]
-pub struct StepRequest<'a> {
+pub struct StepRequest<'a, R: Runtime = Rt> {
     /// The instance that will run.
-    pub tool: &'a ToolDef,
+    pub tool: &'a ToolDef<R>,
     /// The name the step writes for it.
     pub name: &'a str,
     /// Name of the step.
@@ -38,13 +37,19 @@ pub struct StepRequest<'a> {
     /// Its arguments, final and checked.
     pub arguments: &'a Value,
     /// The caller.
-    pub context: &'a Context,
+    pub context: &'a R::Context,
     /// Whether the run was cancelled.
     pub cancel: &'a CancelToken,
     /// Composites entered to get here.
     pub depth: u32,
     /// The tool is a composite, and each of its steps comes to these same checks.
     pub steps_follow: bool,
+}
+
+impl<R: Runtime> std::fmt::Debug for StepRequest<'_, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StepRequest").field("tool", &self.name).field("step", &self.step).finish_non_exhaustive()
+    }
 }
 
 /// May a tool be a step? Ordered by strictness: later is stricter.
@@ -66,7 +71,7 @@ pub enum Chainability {
 
 impl Chainability {
     /// The rule of the page for a tool that was found.
-    pub(crate) fn of(tool: &ToolDef, listed: bool) -> Self {
+    pub(crate) fn of<R: Runtime>(tool: &ToolDef<R>, listed: bool) -> Self {
         match tool.has_side_effects() {
             Some(false) => Self::Free,
             None => Self::Undeclared,
@@ -128,14 +133,14 @@ pub struct StepCheck {
 }
 
 /// A tool found by a gate: borrowed from a sealed catalogue, or owned.
-pub(crate) enum StepTool<'g> {
-    Sealed(&'g ToolDef),
-    Owned(ToolDef),
+pub(crate) enum StepTool<'g, R: Runtime> {
+    Sealed(&'g ToolDef<R>),
+    Owned(ToolDef<R>),
 }
 
-impl std::ops::Deref for StepTool<'_> {
-    type Target = ToolDef;
-    fn deref(&self) -> &ToolDef {
+impl<R: Runtime> std::ops::Deref for StepTool<'_, R> {
+    type Target = ToolDef<R>;
+    fn deref(&self) -> &ToolDef<R> {
         match self {
             Self::Sealed(tool) => tool,
             Self::Owned(tool) => tool,
@@ -144,14 +149,14 @@ impl std::ops::Deref for StepTool<'_> {
 }
 
 /// The gate of one running composite.
-pub(crate) enum Gate<'g> {
-    Catalog { view: &'g View, links: &'g [usize] },
-    Composer(&'g Bound),
+pub(crate) enum Gate<'g, R: Runtime> {
+    Catalog { view: &'g View<R>, links: &'g [usize] },
+    Composer(&'g Bound<R>),
 }
 
-impl<'g> Gate<'g> {
+impl<'g, R: Runtime> Gate<'g, R> {
     /// The tool that step `index` names now, and the verdict about it.
-    pub(crate) fn resolve(&self, index: usize, name: &str) -> (Option<StepTool<'g>>, Chainability) {
+    pub(crate) fn resolve(&self, index: usize, name: &str) -> (Option<StepTool<'g, R>>, Chainability) {
         match self {
             Self::Catalog { view, links } => match links.get(index).and_then(|link| view.entry(*link)) {
                 Some(entry) if entry.tool.name() == name => (Some(StepTool::Sealed(&entry.tool)), entry.chainability),
@@ -167,13 +172,13 @@ impl<'g> Gate<'g> {
     /// Tells it from every other gate that is there at the same time.
     pub(crate) fn address(&self) -> usize {
         match self {
-            Self::Catalog { view, .. } => std::ptr::from_ref::<View>(view).addr(),
-            Self::Composer(bound) => std::ptr::from_ref::<Bound>(bound).addr(),
+            Self::Catalog { view, .. } => std::ptr::from_ref::<View<R>>(view).addr(),
+            Self::Composer(bound) => std::ptr::from_ref::<Bound<R>>(bound).addr(),
         }
     }
 
     /// Whether the steps of this composite come to this very gate themselves.
-    pub(crate) fn sees_steps_of(&self, composite: &CompositeBody) -> bool {
+    pub(crate) fn sees_steps_of(&self, composite: &CompositeBody<R>) -> bool {
         match &composite.gate {
             GateOf::Catalog { home, .. } => home.get().is_some_and(|home| home.as_ptr().addr() == self.address()),
             GateOf::Composer(bound) => Arc::as_ptr(bound).addr() == self.address(),
@@ -181,9 +186,9 @@ impl<'g> Gate<'g> {
     }
 
     /// The host's checks.
-    pub(crate) async fn admit(&self, step: &StepRequest<'_>) -> Result<(), Refusal> {
+    pub(crate) async fn admit(&self, step: &StepRequest<'_, R>) -> Result<(), Refusal> {
         match self {
-            Self::Catalog { view, .. } => match &view.checks {
+            Self::Catalog { view, .. } => match &view.options.policy.checks {
                 None => Ok(()),
                 Some(checks) => checks.admit(step).get().await,
             },
@@ -196,37 +201,50 @@ impl<'g> Gate<'g> {
 
     pub(crate) fn has_checks(&self) -> bool {
         match self {
-            Self::Catalog { view, .. } => view.checks.is_some(),
+            Self::Catalog { view, .. } => view.options.policy.checks.is_some(),
             Self::Composer(_) => true,
         }
     }
 }
 
-type Resolve = dyn Fn(&str) -> Option<ToolDef> + Send + Sync;
-type Permission = dyn Fn(&StepRequest<'_>) -> Result<(), Refusal> + Send + Sync;
+type Resolve<R> = dyn Fn(&str) -> Option<ToolDef<R>> + Send + Sync;
+type Permission<R> = dyn Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send + Sync;
 
 /// Asks a person, or a policy that stands for one, whether a step with side effects may run.
-pub trait Approver: Send + Sync {
+pub trait Approver<R: Runtime = Rt>: Send + Sync {
     /// `Ok(true)` only for a yes. An error is a no.
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>>;
+    fn ask<'a>(&'a self, step: &'a StepRequest<'a, R>) -> BoxFuture<'a, Result<bool, String>>;
 }
 
 /// The host's checks in their fixed order: disabled, permission, approval.
-#[derive(Clone, Default)]
-pub struct HostChecks {
+pub struct HostChecks<R: Runtime = Rt> {
     disabled: Vec<Text>,
-    permission: Option<Arc<Permission>>,
-    approval: Approval,
+    permission: Option<Arc<Permission<R>>>,
+    approval: Approval<R>,
 }
 
-#[derive(Clone, Default)]
-enum Approval {
-    #[default]
+enum Approval<R: Runtime> {
     NotNeeded,
-    Needed(Option<Arc<dyn Approver>>),
+    Needed(Option<Arc<dyn Approver<R>>>),
 }
 
-impl std::fmt::Debug for HostChecks {
+impl<R: Runtime> Clone for HostChecks<R> {
+    fn clone(&self) -> Self {
+        let approval = match &self.approval {
+            Approval::NotNeeded => Approval::NotNeeded,
+            Approval::Needed(approver) => Approval::Needed(approver.clone()),
+        };
+        Self { disabled: self.disabled.clone(), permission: self.permission.clone(), approval }
+    }
+}
+
+impl<R: Runtime> Default for HostChecks<R> {
+    fn default() -> Self {
+        Self { disabled: Vec::new(), permission: None, approval: Approval::NotNeeded }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for HostChecks<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let asks = match &self.approval {
             Approval::NotNeeded => "nobody",
@@ -238,7 +256,7 @@ impl std::fmt::Debug for HostChecks {
     }
 }
 
-impl HostChecks {
+impl<R: Runtime> HostChecks<R> {
     /// No checks yet.
     pub fn new() -> Self {
         Self::default()
@@ -253,7 +271,7 @@ impl HostChecks {
 
     /// May the caller use this tool? A refusal without a code becomes `permission_denied`.
     #[must_use]
-    pub fn permission(mut self, check: impl Fn(&StepRequest<'_>) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
+    pub fn permission(mut self, check: impl Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
         self.permission = Some(Arc::new(check));
         self
     }
@@ -262,12 +280,12 @@ impl HostChecks {
     /// A nested composite is not asked for: its own steps are. Only when they go through another gate, where nobody
     /// might ask, is it asked for as a whole.
     #[must_use]
-    pub fn approval(mut self, approver: Option<Arc<dyn Approver>>) -> Self {
+    pub fn approval(mut self, approver: Option<Arc<dyn Approver<R>>>) -> Self {
         self.approval = Approval::Needed(approver);
         self
     }
 
-    async fn decide(&self, step: &StepRequest<'_>) -> Result<(), Refusal> {
+    async fn decide(&self, step: &StepRequest<'_, R>) -> Result<(), Refusal> {
         let tool = step.name;
         if self.disabled.iter().any(|disabled| disabled == tool) {
             let refusal = Refusal::new("step_disabled", format!("step tool \"{tool}\" is disabled"));
@@ -301,44 +319,44 @@ impl HostChecks {
     }
 
     /// Runs the checks; whatever goes wrong while deciding is a refusal.
-    pub fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
+    pub fn admit<'a>(&'a self, step: &'a StepRequest<'a, R>) -> Eventually<'a, Result<(), Refusal>> {
         let nothing = self.disabled.is_empty() && self.permission.is_none() && matches!(self.approval, Approval::NotNeeded);
         if nothing { Eventually::Now(Ok(())) } else { Eventually::Later(Box::pin(self.decide(step))) }
     }
 }
 
 /// The usual gate of a composer: a look-up function and [`HostChecks`].
-pub struct HostGate {
-    resolve: Box<Resolve>,
-    checks: HostChecks,
+pub struct HostGate<R: Runtime = Rt> {
+    resolve: Box<Resolve<R>>,
+    checks: HostChecks<R>,
 }
 
-impl std::fmt::Debug for HostGate {
+impl<R: Runtime> std::fmt::Debug for HostGate<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HostGate").field("checks", &self.checks).finish_non_exhaustive()
     }
 }
 
-impl HostGate {
+impl<R: Runtime> HostGate<R> {
     /// A gate over a look-up function.
-    pub fn new(resolve: impl Fn(&str) -> Option<ToolDef> + Send + Sync + 'static) -> Self {
+    pub fn new(resolve: impl Fn(&str) -> Option<ToolDef<R>> + Send + Sync + 'static) -> Self {
         Self { resolve: Box::new(resolve), checks: HostChecks::default() }
     }
 
     /// With the host's checks.
     #[must_use]
-    pub fn checks(mut self, checks: HostChecks) -> Self {
+    pub fn checks(mut self, checks: HostChecks<R>) -> Self {
         self.checks = checks;
         self
     }
 }
 
-impl StepGate for HostGate {
-    fn resolve(&self, tool: &str) -> Option<ToolDef> {
+impl<R: Runtime> StepGate<R> for HostGate<R> {
+    fn resolve(&self, tool: &str) -> Option<ToolDef<R>> {
         (self.resolve)(tool)
     }
 
-    fn admit<'a>(&'a self, step: &'a StepRequest<'a>) -> Eventually<'a, Result<(), Refusal>> {
+    fn admit<'a>(&'a self, step: &'a StepRequest<'a, R>) -> Eventually<'a, Result<(), Refusal>> {
         self.checks.admit(step)
     }
 }

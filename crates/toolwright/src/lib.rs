@@ -70,7 +70,7 @@ pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
 };
-pub use diagnostics::{Event, Observer};
+pub use diagnostics::{Detail, Diagnostics, EventName, Fact, Identity, Observer, Recorder, Sink, SpanFields, ToolEvent};
 pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 pub use frame::{Call, Clock, Context, Timestamp};
 pub use gate::{Approver, Chainability, HostChecks, HostGate, StepCheck, StepGate, StepRequest};

@@ -73,6 +73,9 @@ pub const IDLE_PROGRAMS_MAX: usize = 64;
 /// Runs that a journal in memory keeps, unless the host says otherwise.
 pub const MEMORY_JOURNAL_RUNS_MAX: usize = 1_000;
 
+/// Events of tools that a catalogue keeps, unless the host says otherwise.
+pub const TOOL_EVENTS_MAX: usize = 1_024;
+
 /// Bounds of a run that a host may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -7,32 +7,34 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::composite::CompositeBody;
 use crate::frame::{Call, Identity, Names, PathNode};
+use crate::lifecycle::{Hooks, IntentSpec};
+use crate::runtime::{Rt, Runtime};
 use crate::schema::{CompiledSchema, SchemaError};
 use crate::value::{Text, Value};
 
 pub mod answer;
+pub(crate) mod builder;
 pub mod effect;
+pub(crate) mod typed;
 
 pub use answer::{Aftermath, Answer, ToolError};
+pub use builder::{ToolBuilder, tool};
 pub use effect::{Effect, Impact};
+pub use typed::{NoInput, Tool};
 
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe body that every leaf tool becomes.
-pub trait Handler: Send + Sync + 'static {
+pub trait Handler<R: Runtime = Rt>: Send + Sync + 'static {
     /// Runs the tool once. `input` has passed the tool's input schema.
     ///
     /// # Errors
     /// A [`ToolError`] says in its own words what went wrong and, for tools with
     /// side effects, whether the effect can have happened.
-    fn handle<'a>(&'a self, input: Value, call: Call) -> BoxFuture<'a, Result<Answer, ToolError>>;
+    fn handle<'a>(&'a self, input: Value, call: Call<R>) -> BoxFuture<'a, Result<Answer, ToolError>>;
 }
 
 /// Where a tool comes from, for people: shown by `list` and `describe`.
@@ -57,16 +59,43 @@ pub struct Example {
     pub output: Option<Value>,
 }
 
-pub(crate) enum Body {
-    Handler(Arc<dyn Handler>),
-    Composite(Arc<CompositeBody>),
+pub(crate) enum Body<R: Runtime> {
+    /// Nothing was given to run; registration refuses it.
+    Missing,
+    Handler(Arc<dyn Handler<R>>),
+    Composite(Arc<CompositeBody<R>>),
+}
+
+impl<R: Runtime> Clone for Body<R> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Missing => Self::Missing,
+            Self::Handler(handler) => Self::Handler(handler.clone()),
+            Self::Composite(body) => Self::Composite(body.clone()),
+        }
+    }
+}
+
+/// Goals that a tool serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Goals {
+    /// Every goal there is at the moment of asking.
+    #[default]
+    All,
+    /// These, in this order.
+    Only(Vec<Text>),
 }
 
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
-#[derive(Clone)]
-pub struct ToolDef(pub(crate) Arc<Def>);
+pub struct ToolDef<R: Runtime = Rt>(pub(crate) Arc<Def<R>>);
 
-pub(crate) struct Def {
+impl<R: Runtime> Clone for ToolDef<R> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+pub(crate) struct Def<R: Runtime> {
     pub(crate) id: Text,
     pub(crate) name: Text,
     pub(crate) title: Option<Text>,
@@ -78,18 +107,29 @@ pub(crate) struct Def {
     pub(crate) origin: Option<Origin>,
     pub(crate) annotations: Option<Value>,
     pub(crate) hidden: bool,
-    pub(crate) body: Body,
+    pub(crate) kind: Text,
+    pub(crate) audience: Text,
+    pub(crate) goals: Goals,
+    pub(crate) delegate: Option<Text>,
+    pub(crate) intent: Option<IntentSpec>,
+    pub(crate) produces: Option<Text>,
+    pub(crate) terminal: bool,
+    pub(crate) debug_steps: bool,
+    pub(crate) meta: R::Meta,
+    /// None when no hook is declared, so that a call without hooks pays one look.
+    pub(crate) hooks: Option<Arc<Hooks<R>>>,
+    pub(crate) body: Body<R>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
 }
 
-impl std::fmt::Debug for ToolDef {
+impl<R: Runtime> std::fmt::Debug for ToolDef<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolDef").field("id", &self.0.id).field("effect", &self.0.effect).finish_non_exhaustive()
     }
 }
 
-impl ToolDef {
+impl<R: Runtime> ToolDef<R> {
     /// The tool's own id. A composite built by a [`crate::Composer`] has `composable:<name>`.
     pub fn id(&self) -> &str {
         &self.0.id
@@ -138,10 +178,10 @@ impl ToolDef {
     }
 
     /// The composite's derived facts; `None` for a leaf.
-    pub fn composite(&self) -> Option<&CompositeBody> {
+    pub fn composite(&self) -> Option<&CompositeBody<R>> {
         match &self.0.body {
             Body::Composite(body) => Some(body),
-            Body::Handler(_) => None,
+            Body::Handler(_) | Body::Missing => None,
         }
     }
 
@@ -163,6 +203,51 @@ impl ToolDef {
     /// Whether the host wants the tool left out of listings; it stays chainable.
     pub fn is_hidden(&self) -> bool {
         self.0.hidden
+    }
+
+    /// The host's own word for what sort of tool it is; `tool`, or `composite`, unless the builder said otherwise.
+    pub fn kind(&self) -> &str {
+        &self.0.kind
+    }
+
+    /// To whom the tool is described; `model` unless the builder said otherwise. No permission follows from it.
+    pub fn audience(&self) -> &str {
+        &self.0.audience
+    }
+
+    /// The goals it serves, as declared.
+    pub fn goals(&self) -> &Goals {
+        &self.0.goals
+    }
+
+    /// Another name that a decision may ask for it by.
+    pub fn delegate(&self) -> Option<&str> {
+        self.0.delegate.as_deref()
+    }
+
+    /// How it is offered as an intent, when it is.
+    pub fn intent(&self) -> Option<&IntentSpec> {
+        self.0.intent.as_ref()
+    }
+
+    /// The output protocol its result must also fit.
+    pub fn produces(&self) -> Option<&str> {
+        self.0.produces.as_deref()
+    }
+
+    /// Whether a turn is over when this tool has run.
+    pub fn is_terminal(&self) -> bool {
+        self.0.terminal
+    }
+
+    /// Whether the steps that its handler notes go to the diagnostics.
+    pub fn debugs_steps(&self) -> bool {
+        self.0.debug_steps
+    }
+
+    /// The host's own data about it.
+    pub fn meta(&self) -> &R::Meta {
+        &self.0.meta
     }
 
     /// A copy under another name, for a host that renames what a source offers.
@@ -215,15 +300,15 @@ impl ToolDef {
         self.0.root.get_or_init(|| Arc::new(node())).clone()
     }
 
-    pub(crate) fn changed(&self, change: impl FnOnce(&mut Def)) -> Self {
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut Def<R>)) -> Self {
         let mut def = self.0.copied();
         change(&mut def);
         Self(Arc::new(def))
     }
 }
 
-impl Def {
-    fn copied(&self) -> Self {
+impl<R: Runtime> Def<R> {
+    pub(crate) fn copied(&self) -> Self {
         Self {
             id: self.id.clone(),
             name: self.name.clone(),
@@ -236,220 +321,19 @@ impl Def {
             origin: self.origin.clone(),
             annotations: self.annotations.clone(),
             hidden: self.hidden,
-            body: match &self.body {
-                Body::Handler(handler) => Body::Handler(handler.clone()),
-                Body::Composite(body) => Body::Composite(body.clone()),
-            },
+            kind: self.kind.clone(),
+            audience: self.audience.clone(),
+            goals: self.goals.clone(),
+            delegate: self.delegate.clone(),
+            intent: self.intent.clone(),
+            produces: self.produces.clone(),
+            terminal: self.terminal,
+            debug_steps: self.debug_steps,
+            meta: self.meta.clone(),
+            hooks: self.hooks.clone(),
+            body: self.body.clone(),
             root: OnceLock::new(),
         }
     }
 }
 
-/// Starts the declaration of a tool. Without `reads`, `writes` or `effect` the
-/// tool declares nothing, and no composite may use it.
-///
-/// ```
-/// use toolwright::{json, tool};
-/// let shout = tool("shout", "Upper-cases a text")
-///     .reads()
-///     .run_json(|input, _call| async move {
-///         let text = input.get("text").and_then(|t| t.as_str()).unwrap_or_default().to_uppercase();
-///         Ok(json!({ "text": text }))
-///     });
-/// assert_eq!(shout.id(), "shout");
-/// ```
-pub fn tool(id: impl Into<Text>, description: impl Into<Text>) -> ToolBuilder {
-    let id = id.into();
-    ToolBuilder {
-        id: id.clone(),
-        name: id,
-        title: None,
-        description: description.into(),
-        effect: None,
-        input: None,
-        output: None,
-        examples: Vec::new(),
-        origin: None,
-        annotations: None,
-    }
-}
-
-/// A tool being declared; closed by one of the `run` methods or by [`ToolBuilder::handler`].
-#[must_use]
-pub struct ToolBuilder {
-    id: Text,
-    name: Text,
-    title: Option<Text>,
-    description: Text,
-    effect: Option<Effect>,
-    input: Option<CompiledSchema>,
-    output: Option<CompiledSchema>,
-    examples: Vec<Example>,
-    origin: Option<Origin>,
-    annotations: Option<Value>,
-}
-
-impl std::fmt::Debug for ToolBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolBuilder").field("id", &self.id).field("effect", &self.effect).finish_non_exhaustive()
-    }
-}
-
-impl ToolBuilder {
-    /// Declares that running the tool changes nothing.
-    pub fn reads(self) -> Self {
-        self.effect(Effect::read())
-    }
-
-    /// Declares a side effect that must not happen twice.
-    pub fn writes(self) -> Self {
-        self.effect(Effect::write())
-    }
-
-    /// Declares a side effect that a second run does not repeat.
-    pub fn writes_idempotent(self) -> Self {
-        self.effect(Effect::write_idempotent())
-    }
-
-    /// Declares any effect.
-    pub fn effect(mut self, effect: Effect) -> Self {
-        self.effect = Some(effect);
-        self
-    }
-
-    /// The name a catalogue should know the tool by, when it is not the id.
-    pub fn name(mut self, name: impl Into<Text>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// Display name for people.
-    pub fn title(mut self, title: impl Into<Text>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// JSON Schema of the arguments. A broken schema is reported at registration.
-    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
-        self.input = Some(CompiledSchema::new(schema.into()));
-        self
-    }
-
-    /// JSON Schema of the output. A broken schema is reported at registration.
-    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
-        self.output = Some(CompiledSchema::new(schema.into()));
-        self
-    }
-
-    /// Adds a runnable example.
-    pub fn example(mut self, example: Example) -> Self {
-        self.examples.push(example);
-        self
-    }
-
-    /// Where the tool comes from.
-    pub fn origin(mut self, origin: Origin) -> Self {
-        self.origin = Some(origin);
-        self
-    }
-
-    /// What the source said beside the declaration, raw.
-    pub fn annotations(mut self, annotations: impl Into<Value>) -> Self {
-        self.annotations = Some(annotations.into());
-        self
-    }
-
-    /// Closes the declaration with an object-safe body.
-    pub fn handler(self, handler: impl Handler) -> ToolDef {
-        self.close(Body::Handler(Arc::new(handler)))
-    }
-
-    /// Closes the declaration with a function over JSON.
-    pub fn run_json<F, Fut, A>(self, run: F) -> ToolDef
-    where
-        F: Fn(Value, Call) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<A, ToolError>> + Send + 'static,
-        A: Into<Answer> + 'static,
-    {
-        self.handler(JsonFn(run))
-    }
-
-    /// Closes the declaration with a typed async function; both schemas come from the types.
-    pub fn run<I, O, F, Fut>(self, run: F) -> ToolDef
-    where
-        I: DeserializeOwned + JsonSchema + Send + 'static,
-        O: Serialize + JsonSchema + Send + 'static,
-        F: Fn(I, Call) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
-    {
-        let run = Arc::new(run);
-        self.typed::<I, O>().run_json(move |value: Value, call| {
-            let run = run.clone();
-            async move { typed_answer(&run(typed_input::<I>(&value)?, call).await?) }
-        })
-    }
-
-    /// Closes the declaration with a typed function that does not wait for anything.
-    pub fn run_sync<I, O, F>(self, run: F) -> ToolDef
-    where
-        I: DeserializeOwned + JsonSchema + Send + 'static,
-        O: Serialize + JsonSchema + Send + 'static,
-        F: Fn(I, &Call) -> Result<O, ToolError> + Send + Sync + 'static,
-    {
-        self.typed::<I, O>().run_json(move |value: Value, call| {
-            let answer = typed_input::<I>(&value).and_then(|input| run(input, &call)).and_then(|out| typed_answer(&out));
-            std::future::ready(answer)
-        })
-    }
-
-    fn typed<I: JsonSchema, O: JsonSchema>(mut self) -> Self {
-        self.input.get_or_insert_with(|| CompiledSchema::of::<I>());
-        self.output.get_or_insert_with(|| CompiledSchema::of::<O>());
-        self
-    }
-
-    pub(crate) fn close(self, body: Body) -> ToolDef {
-        ToolDef(Arc::new(Def {
-            id: self.id,
-            name: self.name,
-            title: self.title,
-            description: self.description,
-            effect: self.effect,
-            input: self.input,
-            output: self.output,
-            examples: self.examples,
-            origin: self.origin,
-            annotations: self.annotations,
-            hidden: false,
-            body,
-            root: OnceLock::new(),
-        }))
-    }
-}
-
-fn typed_input<I: DeserializeOwned>(value: &Value) -> Result<I, ToolError> {
-    value.deserialize().map_err(|error| {
-        ToolError::new(format!("the arguments do not fit the tool's input type: {error}")).code("invalid_args").nothing_happened()
-    })
-}
-
-fn typed_answer<O: Serialize>(output: &O) -> Result<Answer, ToolError> {
-    match Value::from_serialize(output) {
-        Ok(value) => Ok(Answer::new(value)),
-        Err(error) => Err(ToolError::unusable_output(error.to_string())),
-    }
-}
-
-struct JsonFn<F>(F);
-
-impl<F, Fut, A> Handler for JsonFn<F>
-where
-    F: Fn(Value, Call) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<A, ToolError>> + Send + 'static,
-    A: Into<Answer> + 'static,
-{
-    fn handle<'a>(&'a self, input: Value, call: Call) -> BoxFuture<'a, Result<Answer, ToolError>> {
-        let running = (self.0)(input, call);
-        Box::pin(async move { running.await.map(Into::into) })
-    }
-}

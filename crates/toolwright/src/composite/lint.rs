@@ -5,14 +5,15 @@ use super::compile::compile;
 use super::spec::{CompositeSpec, Severity, SpecIssue, StepSpec};
 use crate::gate::Chainability;
 use crate::reference::Dialect;
+use crate::runtime::Runtime;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
 
 /// The tool of a name now, and whether a step may use it.
-pub(crate) type Judge<'a> = dyn Fn(&str) -> (Option<ToolDef>, Chainability) + 'a;
+pub(crate) type Judge<'a, R> = dyn Fn(&str) -> (Option<ToolDef<R>>, Chainability) + 'a;
 
 /// Finds everything at once. `known` are the names for suggestions.
-pub(crate) fn lint(spec: &Value, dialect: Option<Dialect>, judge: &Judge<'_>, known: &[&str]) -> Vec<SpecIssue> {
+pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &Judge<'_, R>, known: &[&str]) -> Vec<SpecIssue> {
     let (spec, mut issues) = CompositeSpec::read_all(spec, dialect);
     let Some(spec) = spec else { return issues };
     match compile(&Text::new(), &spec) {
@@ -65,7 +66,7 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
 }
 
 /// Arguments that a tool does not take although it takes no others, and required ones that are never given.
-pub(crate) fn wiring(index: usize, step: &StepSpec, tool: &ToolDef) -> Vec<SpecIssue> {
+pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R>) -> Vec<SpecIssue> {
     let Some(schema) = tool.input_schema() else { return Vec::new() };
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut issues = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use super::effect::{EffectRecord, StepRecord};
 use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
-use crate::diagnostics::Event;
+use crate::diagnostics::{EventName, payload};
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
 use crate::frame::{Call, Identity, Mode, PathNode, Scope, StepName};
 use crate::gate::{Chainability, Gate};
@@ -171,7 +171,7 @@ impl<'a> Running<'a> {
             return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
-        if self.scope.run.observer.is_none() {
+        if self.scope.run.diagnostics.is_disabled() {
             call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await?;
         } else {
             self.started(&call, index, name, side_effects);
@@ -238,29 +238,24 @@ impl<'a> Running<'a> {
     }
 
     fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
-        self.scope.run.tell(|| Event::StepStarted {
-            path: call.path(),
-            index,
-            count: self.program.steps.len(),
-            step: name.name.clone(),
-            tool: name.tool.clone(),
-            side_effects,
-        });
+        let (step, tool, count) = (&name.name, &name.tool, self.program.steps.len());
+        let start = || payload::StepStart { path: call.path(), index, count, step, tool, side_effects }.payload();
+        self.scope.run.diagnostics.emit(EventName::StepStarted, start);
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
-        let code = error.map(|error| error.code().into());
-        self.scope.run.tell(|| Event::StepFinished { path, index, ok: error.is_none(), code });
+        let finish = || payload::step_finished(path, index, error.map(CallError::code));
+        self.scope.run.diagnostics.emit(EventName::StepFinished, finish);
     }
 
     fn warn_about_literals(&self) {
         for (step, literal) in &self.program.literals {
-            self.scope.run.tell(|| {
+            self.scope.run.diagnostics.warn("literal_reference", || {
                 let path = match step {
                     Some(step) => self.scope.node.path(*step),
                     None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
                 };
-                Event::Warning { path, code: "literal_reference", message: literal.clone() }
+                (path, literal.clone())
             });
         }
     }

@@ -329,7 +329,7 @@ fn a_pipeline_has_a_clock_an_observer_and_a_journal() {
         .cancel(source.token())
         .run_id("p7")
         .clock(Arc::new(clock.clone()))
-        .observer(Arc::new(events.clone()))
+        .diagnostics(events.scope())
         .journal(Arc::new(journal.clone()));
     let spec = json!({"strictMode": false, "steps": [{"name": "s", "tool": "stuck", "inputMapping": {"v": "$typo"}}]});
     let run = composer.run_pipeline(&spec, json!({}), Context::default(), options);

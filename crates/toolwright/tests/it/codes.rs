@@ -81,7 +81,7 @@ fn reader(id: &str) -> toolwright::tool::ToolBuilder {
 
 fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Said {
     let events = Arc::new(Events::default());
-    block_on(catalog([tool], spec).invoke(invocation.observer(events.clone()))).unwrap();
+    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()))).unwrap();
     events.warnings().into_iter().map(|(code, _, message)| (code.to_owned(), message, None)).collect()
 }
 

@@ -69,8 +69,8 @@ fn an_output_of_null_counts_and_an_unused_one_is_reported() {
     assert!(result.notes.iter().any(|note| note.contains("`nobody`")) && result.notes.iter().any(|note| note.contains("`r`")));
     let events = std::sync::Arc::new(crate::world::Events::default());
     let outputs = StepOutputs::new().with("send", 1).with("nobody", 1);
-    block_on(catalog.invoke(Invocation::new("main", json!({})).dry(outputs).observer(events.clone()))).unwrap();
-    assert_eq!(events.warnings().iter().map(|(code, ..)| *code).collect::<Vec<_>>(), ["unused_step_output"]);
+    block_on(catalog.invoke(Invocation::new("main", json!({})).dry(outputs).diagnostics(events.scope()))).unwrap();
+    assert_eq!(events.warnings().iter().map(|(code, ..)| code.clone()).collect::<Vec<_>>(), ["unused_step_output"]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl Stage {
     }
 
     fn run(&self) -> Result<toolwright::ToolResult, toolwright::CallError> {
-        let call = Invocation::new("main", self.input.clone()).observer(self.events.clone()).journal(Arc::new(self.journal.clone()));
+        let call = Invocation::new("main", self.input.clone()).diagnostics(self.events.scope()).journal(Arc::new(self.journal.clone()));
         block_on(self.catalog.as_ref().unwrap().invoke(call))
     }
 

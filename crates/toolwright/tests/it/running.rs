@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Answer, Composer, Composite, CompositeSpec, Context, EffectState, Event, Fault, HostGate, Invocation, Observer, Policy, Registry,
-    ToolDef, ToolError, Value, json, tool,
+    Answer, Composer, Composite, CompositeSpec, Context, Diagnostics, EffectState, EventName, Fact, Fault, HostGate, Invocation, Observer,
+    Policy, Registry, ToolDef, ToolError, Value, json, tool,
 };
 
-use crate::world::{Events, Log, block_on, catalog, composite, detail, run, run_main, steps};
+use crate::world::{Events, Log, block_on, catalog, composite, detail, run, run_main, said, steps};
 
 #[test]
 fn steps_run_in_order_and_the_last_answers() {
@@ -375,17 +375,23 @@ fn an_observer_hears_every_step_and_its_progress() {
     registry.register(composite("inner", &steps(&[("s", "slow", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({})), ("b", "bad", json!({}))]))).unwrap();
     let events = Arc::new(Events::default());
-    block_on(registry.seal().invoke(Invocation::new("outer", json!({})).observer(events.clone()))).unwrap_err();
+    block_on(registry.seal().invoke(Invocation::new("outer", json!({})).diagnostics(events.scope()))).unwrap_err();
     let shown: Vec<String> = events
         .all()
         .into_iter()
-        .map(|event| match event {
-            Event::StepStarted { path, index, count, step, tool, side_effects } => {
-                format!("> {path} {}/{count} {step} {tool} {side_effects}", index + 1)
+        .map(|fact| {
+            let said = |member: &str| said(&fact, member);
+            let amount = |member: &str| fact.payload.get(member).and_then(Value::as_f64);
+            let side_effects = || fact.payload.get("sideEffects").and_then(Value::as_bool).unwrap();
+            match fact.event {
+                EventName::StepStarted => {
+                    let place = format!("{}/{}", amount("index").unwrap() + 1.0, amount("count").unwrap());
+                    format!("> {} {place} {} {} {}", said("path"), said("step"), said("tool"), side_effects())
+                }
+                EventName::StepFinished => format!("< {} {} {}", said("path"), fact.payload.get("ok").unwrap(), said("code")),
+                EventName::Progress => format!("~ {} {} {:?}/{:?}", said("path"), said("message"), amount("done"), amount("total")),
+                other => format!("{other:?}"),
             }
-            Event::StepFinished { path, ok, code, .. } => format!("< {path} {ok} {}", code.unwrap_or_default()),
-            Event::Progress { path, message, done, total } => format!("~ {path} {message} {done:?}/{total:?}"),
-            other => format!("{other:?}"),
         })
         .collect();
     assert_eq!(
@@ -412,10 +418,10 @@ fn a_pipeline_can_be_watched_and_recorded() {
     assert_eq!(built.composite().unwrap().warnings().iter().map(|issue| issue.code).collect::<Vec<_>>(), ["literal_reference"]);
     let (events, journal) = (Arc::new(Events::default()), toolwright::MemoryJournal::new());
     let clock = Arc::new(crate::world::TestClock::default());
-    let options = toolwright::PipelineOptions::new().observer(events.clone()).journal(Arc::new(journal.clone())).clock(clock);
+    let options = toolwright::PipelineOptions::new().diagnostics(events.scope()).journal(Arc::new(journal.clone())).clock(clock);
     block_on(composer.run_pipeline(&spec, json!({}), Context::default(), options)).unwrap();
     assert_eq!(events.warnings().len(), 1);
-    assert!(events.all().iter().any(|event| matches!(event, Event::StepFinished { ok: true, .. })));
+    assert!(events.all().iter().any(|event| event.event == EventName::StepFinished && event.payload.get("ok") == Some(&json!(true))));
     assert_eq!(journal.runs()[0].records().len(), 5);
 }
 
@@ -474,8 +480,8 @@ fn a_specification_fills_what_the_head_does_not_say() {
 struct Broken;
 
 impl Observer for Broken {
-    fn observe(&self, event: &Event) {
-        panic!("cannot write {event:?}");
+    fn observe(&self, fact: &Fact) {
+        panic!("cannot write {fact:?}");
     }
 }
 
@@ -486,7 +492,9 @@ fn an_observer_that_breaks_down_changes_nothing() {
     let page = log.close(tool("page", "").reads().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
     let catalog = catalog([page, log.writes("send")], &spec);
-    let result = block_on(catalog.invoke(Invocation::new("main", json!({})).observer(Arc::new(Broken)))).unwrap();
+    let result =
+        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(Diagnostics::disabled().with_observer(Arc::new(Broken)))))
+            .unwrap();
     assert_eq!(result.effects.len(), 1);
     assert_eq!(log.tools(), ["page", "send"]);
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use toolwright::tool::ToolBuilder;
 use toolwright::{
-    Answer, BoxFuture, Call, CallError, CancelSource, Catalog, Clock, Composite, CompositeSpec, Event, Invocation, Observer, Policy,
-    RegisterError, Registry, Timestamp, ToolDef, ToolError, ToolResult, Value, json, tool,
+    Answer, BoxFuture, Call, CallError, CancelSource, Catalog, Clock, Composite, CompositeSpec, Diagnostics, EventName, Fact, Invocation,
+    Observer, Policy, RegisterError, Registry, Timestamp, ToolDef, ToolError, ToolResult, Value, json, tool,
 };
 
 /// One call that reached a tool.
@@ -177,29 +177,36 @@ impl Clock for TestClock {
     }
 }
 
-/// Writes down every event.
+/// Writes down every fact.
 #[derive(Clone, Default)]
-pub(crate) struct Events(Arc<Mutex<Vec<Event>>>);
+pub(crate) struct Events(Arc<Mutex<Vec<Fact>>>);
 
 impl Events {
-    pub(crate) fn all(&self) -> Vec<Event> {
+    /// A scope that only this watches.
+    pub(crate) fn scope(&self) -> Diagnostics {
+        Diagnostics::disabled().with_observer(Arc::new(self.clone()))
+    }
+
+    pub(crate) fn all(&self) -> Vec<Fact> {
         self.0.lock().unwrap().clone()
     }
 
-    /// `code: message` of every warning.
-    pub(crate) fn warnings(&self) -> Vec<(&'static str, String, String)> {
-        let warning = |event| match event {
-            Event::Warning { path, code, message } => Some((code, path, message)),
-            _ => None,
-        };
-        self.all().into_iter().filter_map(warning).collect()
+    /// Code, path and message of every warning.
+    pub(crate) fn warnings(&self) -> Vec<(String, String, String)> {
+        let warnings = self.all().into_iter().filter(|fact| fact.event == EventName::Warning);
+        warnings.map(|fact| (said(&fact, "code"), said(&fact, "path"), said(&fact, "message"))).collect()
     }
 }
 
 impl Observer for Events {
-    fn observe(&self, event: &Event) {
-        self.0.lock().unwrap().push(event.clone());
+    fn observe(&self, fact: &Fact) {
+        self.0.lock().unwrap().push(fact.clone());
     }
+}
+
+/// A text of a fact's payload; empty when there is none.
+pub(crate) fn said(fact: &Fact, member: &str) -> String {
+    fact.payload.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// A member of the failed result's `details`.

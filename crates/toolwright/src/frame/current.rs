@@ -1,0 +1,109 @@
+//! The call that is being polled on this thread. A tool that calls its catalogue through a plain handle, after an
+//! await as much as before one, is found here as the caller.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Waking, Poll};
+
+use super::Frame;
+use crate::diagnostics::Diagnostics;
+use crate::value::Text;
+
+/// Where a call is: its run and its place in it.
+///
+/// A task that a tool starts does not inherit it; hand it on with [`FrameRef::attach`].
+#[derive(Clone)]
+pub struct FrameRef {
+    pub(crate) frame: Arc<Frame>,
+    pub(crate) step: u32,
+}
+
+impl std::fmt::Debug for FrameRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameRef").field("run", &self.run_id()).field("path", &self.path()).finish()
+    }
+}
+
+impl FrameRef {
+    /// Id of the run.
+    pub fn run_id(&self) -> Text {
+        self.frame.life.id.text()
+    }
+
+    /// `research/0:search`
+    pub fn path(&self) -> String {
+        self.frame.node.path(self.step)
+    }
+
+    /// Names of the calling tools, outermost first.
+    pub fn lineage(&self) -> Vec<Text> {
+        self.frame.node.lineage()
+    }
+
+    /// The call's diagnostic scope.
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.frame.scope(self.step)
+    }
+
+    /// Makes this the current call whenever `future` is polled.
+    pub fn attach<F: Future>(&self, future: F) -> Attached<F> {
+        Attached { future: Box::pin(future), frame: Some(self.clone()) }
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<FrameRef>> = const { RefCell::new(None) };
+}
+
+/// The call whose tool is being polled on this thread, if any.
+///
+/// ```
+/// assert!(toolwright::current_frame().is_none());
+/// ```
+pub fn current_frame() -> Option<FrameRef> {
+    CURRENT.with(|current| current.try_borrow().ok().and_then(|current| current.clone()))
+}
+
+/// Makes `frame` the current call while `poll` runs, and gives it back: nothing is counted on the way.
+pub(crate) fn within<T>(frame: &mut Option<FrameRef>, poll: impl FnOnce() -> T) -> T {
+    struct Restore<'a> {
+        frame: &'a mut Option<FrameRef>,
+        around: Option<FrameRef>,
+    }
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            *self.frame = exchange(self.around.take());
+        }
+    }
+    let around = exchange(frame.take());
+    let _restore = Restore { frame, around };
+    poll()
+}
+
+fn exchange(frame: Option<FrameRef>) -> Option<FrameRef> {
+    CURRENT.with(|current| current.try_borrow_mut().ok().and_then(|mut current| std::mem::replace(&mut *current, frame)))
+}
+
+/// A future that is polled as part of a call.
+#[must_use = "futures do nothing unless polled"]
+pub struct Attached<F> {
+    future: Pin<Box<F>>,
+    frame: Option<FrameRef>,
+}
+
+impl<F> std::fmt::Debug for Attached<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attached").field("frame", &self.frame).finish_non_exhaustive()
+    }
+}
+
+impl<F: Future> Future for Attached<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        within(&mut this.frame, || this.future.as_mut().poll(waking))
+    }
+}
