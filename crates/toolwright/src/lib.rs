@@ -51,6 +51,7 @@ pub mod error;
 pub mod frame;
 pub mod gate;
 pub mod journal;
+pub mod lifecycle;
 pub mod limits;
 pub mod nearest;
 pub mod reference;
@@ -74,6 +75,7 @@ pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolve
 pub use frame::{Call, Clock, Context, Timestamp};
 pub use gate::{Approver, Chainability, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
 pub use journal::{Eventually, Journal, JournalError, MemoryJournal};
+pub use lifecycle::{Access, ContextFragment, IntentSpec, IntoHook, Lifecycle, ModelField, Rule};
 pub use limits::Limits;
 pub use reference::Dialect;
 pub use refusal::Refusal;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::Context;
-use crate::value::Value;
+use crate::tool::ToolBuilder;
+use crate::value::{Text, Value};
 
 /// The types of one application.
 ///
@@ -75,6 +76,12 @@ pub trait Runtime: Sized + Send + Sync + 'static {
     /// By default what a [`Context`] says, and 0 for every other type.
     fn depth(context: &Self::Context) -> u32 {
         (context as &dyn Any).downcast_ref::<Context>().map_or(0, Context::depth)
+    }
+
+    /// Starts the declaration of a tool for this application, so that its hooks need no types. Without `reads`,
+    /// `writes` or `effect` the tool declares nothing, and no composite may use it.
+    fn tool(id: impl Into<Text>, description: impl Into<Text>) -> ToolBuilder<Self> {
+        ToolBuilder::new(id, description)
     }
 }
 
