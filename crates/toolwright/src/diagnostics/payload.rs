@@ -1,5 +1,6 @@
 //! Payloads of the runtime's own facts, each made in one place.
 
+use super::ring::Happening;
 use super::{Diagnostics, EventName};
 use crate::value::{Number, Text, Value};
 
@@ -33,6 +34,19 @@ impl StepStart<'_> {
 
 pub(crate) fn step_finished(path: String, index: usize, code: Option<&str>) -> Value {
     members([("path", path.into()), ("index", index.into()), ("ok", code.is_none().into()), ("code", code.into())])
+}
+
+/// What a catalogue keeps of a tool's event, for the fact that tells the same; `seq` is its number there.
+pub(crate) fn tool(path: String, event: &Happening, seq: Option<u64>) -> Value {
+    let kind = Some(&event.kind).filter(|kind| !kind.is_empty());
+    members([
+        ("path", path.into()),
+        ("tool", Value::String(event.tool.clone())),
+        ("kind", kind.into()),
+        ("code", event.code.as_ref().into()),
+        ("dry", event.dry.into()),
+        ("seq", seq.into()),
+    ])
 }
 
 /// An amount that is no number of JSON, such as an infinity, is left out.
