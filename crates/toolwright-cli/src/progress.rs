@@ -1,10 +1,10 @@
 //! Progress of a run on a terminal: one line a step, on standard error.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolwright::{Event, Observer};
+use toolwright::{EventName, Fact, Observer, Value};
 
 use crate::output::Output;
 use crate::secret::Secrets;
@@ -48,40 +48,63 @@ impl Progress {
         self.output.error(&format!("\r\u{1b}[K{}{end}", cut(text, width)));
     }
 
-    fn show(&self, event: &Event) {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::StepStarted { path, index, count, step, tool, .. } => {
-                let inner = path.matches('/').count().saturating_sub(1);
-                let text = format!("{}[{}/{count}] {}  {}", "  ".repeat(inner), index + 1, one_line(step), one_line(tool));
-                self.line(&format!("… {text}"), "");
-                let at = Instant::now();
-                started.insert(path.clone(), Started { at, text });
-            }
-            Event::StepFinished { path, ok, code, .. } => {
-                let Some(Started { at, text }) = started.remove(path) else {
-                    return;
-                };
-                let took = took(at.elapsed());
-                match (ok, code) {
-                    (true, _) => self.line(&format!("✓ {text}  {took}"), "\n"),
-                    (false, Some(code)) => self.line(&format!("✗ {text}  {}", one_line(code)), "\n"),
-                    (false, None) => self.line(&format!("✗ {text}"), "\n"),
-                }
-            }
-            Event::Progress { path, message, done, total } => {
-                let text = started.get(path).map(|s| s.text.clone()).unwrap_or_default();
-                let amount = match (done, total) {
-                    (Some(done), Some(total)) => format!(" {done}/{total}"),
-                    (Some(done), None) => format!(" {done}"),
-                    _ => String::new(),
-                };
-                let message = self.secrets.mask(&one_line(message));
-                self.line(&format!("… {text}  {message}{amount}"), "");
-            }
+    fn show(&self, fact: &Fact) {
+        match fact.event {
+            EventName::StepStarted => self.step_started(fact),
+            EventName::StepFinished => self.step_finished(fact),
+            EventName::Progress => self.progress(fact),
             _ => {}
         }
     }
+
+    fn started(&self) -> MutexGuard<'_, HashMap<String, Started>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step_started(&self, fact: &Fact) {
+        let (path, step, tool) = (text(fact, "path"), one_line(text(fact, "step")), one_line(text(fact, "tool")));
+        let (index, count) = (amount(fact, "index").unwrap_or_default(), amount(fact, "count").unwrap_or_default());
+        let inner = path.matches('/').count().saturating_sub(1);
+        let text = format!("{}[{}/{count}] {step}  {tool}", "  ".repeat(inner), index + 1.0);
+        // The lock is held while a line is written, so that lines of steps at the same time do not mix.
+        let mut started = self.started();
+        self.line(&format!("… {text}"), "");
+        started.insert(path.to_owned(), Started { at: Instant::now(), text });
+    }
+
+    fn step_finished(&self, fact: &Fact) {
+        let mut started = self.started();
+        let Some(Started { at, text: line }) = started.remove(text(fact, "path")) else {
+            return;
+        };
+        let ok = fact.payload.get("ok").and_then(Value::as_bool).unwrap_or_default();
+        match text(fact, "code") {
+            _ if ok => self.line(&format!("✓ {line}  {}", took(at.elapsed())), "\n"),
+            "" => self.line(&format!("✗ {line}"), "\n"),
+            code => self.line(&format!("✗ {line}  {}", one_line(code)), "\n"),
+        }
+    }
+
+    fn progress(&self, fact: &Fact) {
+        let started = self.started();
+        let line = started.get(text(fact, "path")).map(|started| started.text.as_str()).unwrap_or_default();
+        let amount = match (amount(fact, "done"), amount(fact, "total")) {
+            (Some(done), Some(total)) => format!(" {done}/{total}"),
+            (Some(done), None) => format!(" {done}"),
+            _ => String::new(),
+        };
+        let message = self.secrets.mask(&one_line(text(fact, "message")));
+        self.line(&format!("… {line}  {message}{amount}"), "");
+    }
+}
+
+/// A text of a fact's payload; empty when there is none.
+fn text<'f>(fact: &'f Fact, member: &str) -> &'f str {
+    fact.payload.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn amount(fact: &Fact, member: &str) -> Option<f64> {
+    fact.payload.get(member).and_then(Value::as_f64)
 }
 
 /// `12 ms`, `3.4 s`.
@@ -93,13 +116,14 @@ fn took(time: Duration) -> String {
 }
 
 impl Observer for Progress {
-    fn observe(&self, event: &Event) {
-        if let Event::Warning { path, message, .. } = event {
+    fn observe(&self, fact: &Fact) {
+        if fact.event == EventName::Warning {
+            let (path, message) = (text(fact, "path"), text(fact, "message"));
             let at = if path.is_empty() { String::new() } else { format!("{path}: ") };
             let mut kept = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
             kept.push(one_line(&format!("{at}{message}")));
         } else if self.lines {
-            self.show(event);
+            self.show(fact);
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | events | members |
 //! | --- | --- |
-//! | `tool_started`, `tool_succeeded`, `tool_failed`, `tool_refused`, `tool_replayed`, `tool_cancelled` | `path`, `tool`, `kind`, `code` when it did not succeed, `dry` |
+//! | `tool_started`, `tool_succeeded`, `tool_failed`, `tool_refused`, `tool_replayed`, `tool_cancelled` | `path`, `tool`, `kind` or none, `code` when it did not succeed, `dry`, `seq` when the catalogue keeps the event under that number |
 //! | `step_started` | `path`, `index` from 0, `count` of steps, `step`, `tool`, `sideEffects` |
 //! | `step_finished` | `path`, `index`, `ok`, `code` when it failed |
 //! | `progress` | `path`, `message`, `done` and `total` in the tool's own unit |
@@ -21,7 +21,6 @@
 
 mod deliver;
 pub(crate) mod payload;
-#[cfg_attr(not(test), expect(dead_code, reason = "catalogues do not keep their events yet"))]
 pub(crate) mod ring;
 mod scope;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolwright::{BoxFuture, CallError, CancelSource, Clock, Invocation, Timestamp, ToolResult, Value};
+use toolwright::{BoxFuture, CallError, CancelSource, Clock, Diagnostics, Invocation, Timestamp, ToolResult, Value};
 
 use crate::app::App;
 use crate::args::{Format, RunArgs};
@@ -111,7 +111,8 @@ async fn call(
     }
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
-    let invocation = change(invocation).cancel(cancel.token()).observer(progress.clone()).clock(Arc::new(Time(Instant::now())));
+    let watched = Diagnostics::disabled().with_observer(progress.clone());
+    let invocation = change(invocation).cancel(cancel.token()).diagnostics(watched).clock(Arc::new(Time(Instant::now())));
     let work = host.catalog.invoke(invocation);
     let result = until_second(app.output, &cancel, work).await;
     progress.clear();

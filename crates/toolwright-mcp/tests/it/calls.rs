@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use toolwright::tool::Aftermath;
-use toolwright::{CallError, CancelSource, EffectState, Event, Fault, Invocation, Observer, Registry, ToolDef, Value};
+use toolwright::{
+    CallError, CancelSource, Diagnostics, EffectState, EventName, Fact, Fault, Invocation, Observer, Registry, ToolDef, Value,
+};
 use toolwright_mcp::upstream::Listing;
 
 pub(crate) fn json(text: &str) -> Value {
@@ -53,9 +55,9 @@ pub(crate) struct Running {
 struct Watch(Arc<Mutex<Vec<String>>>);
 
 impl Observer for Watch {
-    fn observe(&self, event: &Event) {
-        if let Event::Progress { message, .. } = event {
-            self.0.lock().unwrap().push(message.to_string());
+    fn observe(&self, fact: &Fact) {
+        if fact.event == EventName::Progress {
+            self.0.lock().unwrap().push(fact.payload.get("message").and_then(Value::as_str).unwrap().to_owned());
         }
     }
 }
@@ -67,7 +69,7 @@ pub(crate) fn start(listing: &Listing, id: &str, input: &str) -> Running {
     let cancel = CancelSource::new();
     let watch = Watch::default();
     let progress = watch.0.clone();
-    let call = Invocation::new(id, json(input)).cancel(cancel.token()).observer(Arc::new(watch));
+    let call = Invocation::new(id, json(input)).cancel(cancel.token()).diagnostics(Diagnostics::disabled().with_observer(Arc::new(watch)));
     let handle = tokio::spawn(async move {
         let result = catalog.invoke(call).await.map_err(|error| failed(&error))?;
         Ok(Done {

@@ -2,7 +2,7 @@
 
 use super::{Passage, kind_of_end};
 use crate::diagnostics::payload;
-use crate::diagnostics::ring::{Happening, Place};
+use crate::diagnostics::ring::{EventRing, Happening, Place};
 use crate::diagnostics::{EventKind, EventName};
 use crate::error::{CallError, Fault};
 use crate::frame::{Call, Frame, Mode};
@@ -48,23 +48,21 @@ impl<R: Runtime> Ended<R> {
         let (call, frame) = (&self.call, &self.call.scope.frame);
         let dry = !matches!(frame.life.mode, Mode::Real);
         let times = passage.and_then(|passage| passage.times);
-        let code = || error.map(|error| Text::from(error.public_code()));
-        if let Some(live) = &call.scope.host.live {
-            live.events.push(|| Happening {
-                at: times.map(|(_, end)| end).or_else(|| frame.life.clock.as_ref().map(|clock| clock.now())),
-                run: frame.life.id.clone(),
-                place: Place::Call(StepKey::new(call.node().clone(), call.step)),
-                tool: self.tool.clone(),
-                kind: self.kind.clone(),
-                what,
-                code: code(),
-                duration: times.map(|(begin, end)| std::time::Duration::from_nanos(end.0.saturating_sub(begin.0))),
-                dry,
-            });
+        let happening = Happening {
+            at: times.map(|(_, end)| end).or_else(|| frame.life.clock.as_ref().map(|clock| clock.now())),
+            run: frame.life.id.clone(),
+            place: Place::Call(call.key()),
+            tool: self.tool.clone(),
+            kind: self.kind.clone(),
+            what,
+            code: error.map(|error| Text::from(error.public_code())),
+            duration: times.map(|(begin, end)| std::time::Duration::from_nanos(end.0.saturating_sub(begin.0))),
+            dry,
+        };
+        match &call.scope.host.live {
+            Some(live) => happening.tell(&live.events, &frame.scope(call.step)),
+            None => happening.tell(&EventRing::new(0), &frame.scope(call.step)),
         }
-        frame.tell(call.step, what.event(), || {
-            payload::tool(call.path(), &self.tool, &self.kind, code().as_deref(), dry)
-        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Payloads of the runtime's own facts, each made in one place.
 
+use super::ring::Happening;
 use super::{Diagnostics, EventName};
 use crate::value::{Number, Text, Value};
 
@@ -35,6 +36,19 @@ pub(crate) fn step_finished(path: String, index: usize, code: Option<&str>) -> V
     members([("path", path.into()), ("index", index.into()), ("ok", code.is_none().into()), ("code", code.into())])
 }
 
+/// What a catalogue keeps of a tool's event, for the fact that tells the same; `seq` is its number there.
+pub(crate) fn tool(path: String, event: &Happening, seq: Option<u64>) -> Value {
+    let kind = Some(&event.kind).filter(|kind| !kind.is_empty());
+    members([
+        ("path", path.into()),
+        ("tool", Value::String(event.tool.clone())),
+        ("kind", kind.into()),
+        ("code", event.code.as_ref().into()),
+        ("dry", event.dry.into()),
+        ("seq", seq.into()),
+    ])
+}
+
 /// An amount that is no number of JSON, such as an infinity, is left out.
 pub(crate) fn progress(path: String, message: Text, done: Option<f64>, total: Option<f64>) -> Value {
     members([("path", path.into()), ("message", Value::String(message)), ("done", amount(done)), ("total", amount(total))])
@@ -52,17 +66,6 @@ impl Diagnostics {
             members([("path", path.into()), ("code", code.into()), ("message", message.into())])
         });
     }
-}
-
-/// A tool: that it starts, or how it ended.
-pub(crate) fn tool(path: String, tool: &Text, kind: &Text, code: Option<&str>, dry: bool) -> Value {
-    members([
-        ("path", path.into()),
-        ("tool", Value::String(tool.clone())),
-        ("kind", Value::String(kind.clone())),
-        ("code", code.into()),
-        ("dry", dry.into()),
-    ])
 }
 
 /// A hook or port of the host that said no, or could not answer.

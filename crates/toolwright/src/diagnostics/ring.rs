@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::EventName;
+use super::{Diagnostics, EventName, payload};
 use crate::frame::{RunId, Timestamp};
 use crate::journal::StepKey;
 use crate::value::Text;
@@ -17,7 +17,7 @@ use crate::value::Text;
 /// ```
 /// use toolwright::diagnostics::CallKey;
 ///
-/// let key = CallKey { run: "r1".into(), path: "report/0:look".into() };
+/// let key = CallKey { run: RunId::Given("r1".into()), path: "report/0:look".into() };
 /// assert_eq!(key.to_string(), "r1/report/0:look");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -116,6 +116,15 @@ pub(crate) enum Place {
     Named(Text),
 }
 
+impl Place {
+    fn path(&self) -> String {
+        match self {
+            Self::Call(key) => key.path(),
+            Self::Named(name) => name.to_string(),
+        }
+    }
+}
+
 /// One event before it has a number and a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Happening {
@@ -131,11 +140,18 @@ pub(crate) struct Happening {
 }
 
 impl Happening {
+    /// Tells it: keeps it in the ring and emits the same as a fact, with the same number.
+    pub(crate) fn tell(self, ring: &EventRing, diagnostics: &Diagnostics) {
+        if diagnostics.is_disabled() {
+            ring.push(|| self);
+            return;
+        }
+        let seq = ring.push(|| self.clone());
+        diagnostics.emit(self.what.event(), || payload::tool(self.place.path(), &self, seq));
+    }
+
     fn numbered(self, seq: u64) -> ToolEvent {
-        let path = match self.place {
-            Place::Call(key) => key.path().into(),
-            Place::Named(name) => name,
-        };
+        let path = self.place.path().into();
         ToolEvent {
             seq,
             at: self.at,
@@ -302,6 +318,27 @@ mod tests {
         ring.push(|| Happening { place: Place::Call(key), ..happening("look", EventKind::Replayed) });
         assert_eq!(ring.all()[0].key.to_string(), "r1/look");
         assert_eq!(ring.all()[0].what.event(), EventName::ToolReplayed);
+    }
+
+    #[test]
+    fn a_fact_tells_what_is_kept_under_the_same_number() {
+        struct Log(Mutex<Vec<crate::Fact>>);
+        impl crate::Sink for Log {
+            fn record(&self, fact: &crate::Fact) {
+                self.0.lock().unwrap().push(fact.clone());
+            }
+        }
+        let (ring, log) = (EventRing::new(8), std::sync::Arc::new(Log(Mutex::default())));
+        let scope = Diagnostics::new(log.clone());
+        happening("a", EventKind::Started).tell(&ring, &Diagnostics::disabled());
+        let refused = Happening { code: Some("unavailable".into()), kind: Text::new(), ..happening("b", EventKind::Refused) };
+        refused.clone().tell(&ring, &scope);
+        refused.tell(&EventRing::new(0), &scope);
+        assert_eq!(numbers(&ring.all()), [(0, "a"), (1, "b")]);
+        let facts = log.0.lock().unwrap().clone();
+        let payload = crate::json!({ "path": "b", "tool": "b", "code": "unavailable", "dry": false });
+        assert_eq!(facts[1].payload, payload);
+        assert_eq!((facts[0].event, facts[0].payload.get("seq")), (EventName::ToolRefused, Some(&crate::json!(1))));
     }
 
     fn ring_key() -> StepKey {
