@@ -80,7 +80,7 @@ fn intent<R: Runtime>(
 ) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
     begin.at = passage.now.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
-    begin.fingerprint = call.scope.host.view.as_ref().and_then(|view| Some(*view.get(tool.name())?.fingerprint()));
+    begin.fingerprint = tool.0.fingerprint;
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
         composite.spec().to_value()

@@ -15,6 +15,7 @@ use crate::protocol::Protocol;
 use crate::registry::Declaration;
 use crate::registry::handlers::{Finalizer, Normalizer};
 use crate::runtime::{Rt, Runtime};
+use crate::schema::CompiledSchema;
 use crate::tool::{Effect, Goals, ToolDef};
 use crate::value::{Text, Value};
 
@@ -119,7 +120,7 @@ pub struct View<R: Runtime = Rt> {
     pub(crate) entries: Vec<Registered<R>>,
     pub(crate) index: HashMap<Text, usize>,
     pub(crate) delegates: HashMap<Text, usize>,
-    pub(crate) outputs: Vec<Arc<Protocol>>,
+    pub(crate) outputs: Vec<(Arc<Protocol>, CompiledSchema)>,
     pub(crate) options: Options<R>,
     pub(crate) folds: Folds,
     pub(crate) normalizer: Option<Arc<Normalizer<R>>>,
@@ -220,7 +221,11 @@ impl<R: Runtime> View<R> {
     }
 
     pub(crate) fn output_protocol(&self, id: &str) -> Option<&Arc<Protocol>> {
-        self.outputs.iter().find(|output| output.id == id)
+        self.outputs.iter().map(|(output, _)| output).find(|output| output.id == id)
+    }
+
+    pub(crate) fn output_schema(&self, id: &str) -> Option<&CompiledSchema> {
+        self.outputs.iter().find(|(output, _)| output.id == id).map(|(_, schema)| schema)
     }
 
     /// Goals there are now.
