@@ -160,7 +160,7 @@ impl<R: Runtime> View<R> {
     /// Every protocol there is: the outputs, then one of each tool, in their orders. Neither availability nor audience
     /// plays a part. A tool with a delegate has one protocol, under its id.
     pub fn protocols(&self) -> ProtocolSet {
-        ProtocolSet(self.outputs.iter().chain(self.entries.iter().map(|entry| &entry.protocol)).cloned().collect())
+        ProtocolSet(self.fixed_outputs().chain(self.entries.iter().map(|entry| &entry.protocol)).cloned().collect())
     }
 
     /// The protocols that a model may choose from in this context: the outputs, those of
@@ -171,7 +171,7 @@ impl<R: Runtime> View<R> {
     /// `protocol_conflict` when a context's output has the id or delegate of a tool; `hook_failed` when the port panics,
     /// or gives one id twice.
     pub fn model_protocols(&self, cx: &R::Context) -> Result<ProtocolSet, CallError> {
-        let mut protocols = self.outputs.clone();
+        let mut protocols: Vec<Arc<Protocol>> = self.fixed_outputs().cloned().collect();
         if let Some(port) = &self.options.model_outputs {
             let more = guarded("model_outputs", || Ok(port(cx))).map_err(|refusal| self.broken("model_outputs", refusal))?;
             self.merge(&mut protocols, more)?;
@@ -200,6 +200,10 @@ impl<R: Runtime> View<R> {
         Ok(())
     }
 
+    fn fixed_outputs(&self) -> impl Iterator<Item = &Arc<Protocol>> {
+        self.outputs.iter().map(|(output, _)| output)
+    }
+
     /// Whether a turn is over with the tool of this id or delegate, or with this output. An id that nobody has is not
     /// terminal.
     pub fn is_terminal(&self, id: &str) -> bool {
@@ -224,7 +228,7 @@ impl<R: Runtime> View<R> {
     /// as far as declarations tell.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hasher = Hasher::new();
-        for output in &self.outputs {
+        for output in self.fixed_outputs() {
             hasher.text(&output.id);
             hasher.text(&output.description);
             hasher.value(Some(&output.schema));
