@@ -22,7 +22,7 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
-    let begin = intent(frame, &call, tool, passage, &key, checkpoint.clone());
+    let begin = intent(frame, tool, passage, &key, checkpoint.clone());
     match ready(journal.begin(begin)).await {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
@@ -72,7 +72,6 @@ fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Va
 
 fn intent<R: Runtime>(
     frame: &Frame,
-    call: &Call<R>,
     tool: &ToolDef<R>,
     passage: &mut Passage,
     key: &StepKey,
@@ -117,7 +116,7 @@ async fn not_new<R: Runtime>(
     };
     let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
     ready(journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
-    let begin = intent(frame, call, tool, passage, &call.key(), checkpoint);
+    let begin = intent(frame, tool, passage, &call.key(), checkpoint);
     match ready(journal.begin(begin)).await.map_err(unstarted)? {
         Admission::Proceed { .. } => Ok(Asked::Begun),
         settled => settled_by(settled, frame, tool, passage),

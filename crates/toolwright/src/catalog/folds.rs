@@ -138,14 +138,14 @@ impl<R: Runtime> View<R> {
     }
 
     /// Ids of the available tools that permit that the user's answer is missing, in order.
-    pub fn missing_interaction_allowed_by(&self, decision: &R::Decision, cx: &R::Context) -> Vec<&str> {
+    pub fn missing_interaction_allowed_by<'a>(&'a self, decision: &R::Decision, cx: &R::Context) -> Vec<&'a str> {
         self.permitting(decision, cx).collect()
     }
 
-    fn permitting<'a>(&'a self, decision: &'a R::Decision, cx: &'a R::Context) -> impl Iterator<Item = &'a str> {
+    fn permitting<'a, 'b>(&'a self, decision: &'b R::Decision, cx: &'b R::Context) -> impl Iterator<Item = &'a str> + use<'a, 'b, R> {
         let asked = if self.options.policy.interaction_required { &[] } else { &*self.folds.missing_interaction_allowed };
         self.with_hooks(asked)
-            .filter(|(entry, hooks)| entry.is_available(cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true))
+            .filter(move |(entry, hooks)| entry.is_available(cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true))
             .map(|(entry, _)| entry.id())
     }
 }
