@@ -51,7 +51,7 @@ fuzz_target!(|bytes: &[u8]| {
     look_at(&catalog.lint(&spec));
     if catalog.get("main").is_some() {
         for call in [Invocation::new("main", spec.clone()), Invocation::new("main", spec.clone()).rehearse(StepOutputs::new())] {
-            if let Err(error) = block_on(catalog.invoke(call)) {
+            if let Err(error) = block_on(catalog.invoke(call, ())) {
                 assert!(codes::page(error.code()).is_some());
             }
         }

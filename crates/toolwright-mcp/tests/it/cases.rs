@@ -207,7 +207,7 @@ async fn composed(case: &Value, listing: &Listing, listed: &[&str]) -> Result<to
     let steps = case.pointer("/composition/steps").unwrap().clone();
     let spec = CompositeSpec::from_value(&Value::object([("steps", steps)])).unwrap();
     registry.register(Composite::new("case", "The case").spec(spec)).unwrap();
-    registry.seal().invoke(Invocation::new("case", json("{}"))).await
+    registry.seal().invoke(Invocation::new("case", json("{}")), ()).await
 }
 
 /// C23

@@ -77,7 +77,7 @@ fn repairs_are_told_to_the_observer() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let tool = log.close(tool("t", "").reads().input_schema(schema), |input| Ok(Answer::new(input)));
     let events = Arc::new(Events::default());
-    block_on(only(tool).invoke(Invocation::new("t", parsed(r#"{"n": 5.0}"#)).diagnostics(events.scope()))).unwrap();
+    block_on(only(tool).invoke(Invocation::new("t", parsed(r#"{"n": 5.0}"#)).diagnostics(events.scope()), ())).unwrap();
     let warnings = events.warnings();
     assert_eq!(warnings.len(), 1);
     assert_eq!(warnings[0].0, "repaired_argument");

@@ -81,7 +81,7 @@ fn reader(id: &str) -> toolwright::tool::ToolBuilder {
 
 fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Said {
     let events = Arc::new(Events::default());
-    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()))).unwrap();
+    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()), ())).unwrap();
     events.warnings().into_iter().map(|(code, _, message)| (code.to_owned(), message, None)).collect()
 }
 
@@ -115,14 +115,14 @@ fn cancelled() -> Said {
         std::future::pending::<Result<Value, ToolError>>()
     });
     let catalog = catalog([slow], &one("slow", json!({})));
-    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()))).unwrap_err())
+    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()), ())).unwrap_err())
 }
 
 fn aborted() -> Said {
     let source = CancelSource::new();
     source.cancel();
     let catalog = catalog([Log::new().echo("read")], &one("read", json!({})));
-    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()))).unwrap_err())
+    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()), ())).unwrap_err())
 }
 
 fn produce(code: &str) -> Said {
@@ -148,11 +148,11 @@ fn produce(code: &str) -> Said {
         "nesting_too_deep" => {
             let context = Context::new(json!({"sessionData": {"emergentDepth": 8}}));
             let catalog = catalog([log.echo("r")], &one("r", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).context(context))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})), context)).unwrap_err())
         }
         "dry_run_needs_output" => {
             let catalog = catalog([log.writes("w")], &one("w", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).dry(StepOutputs::new()))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).dry(StepOutputs::new()), ())).unwrap_err())
         }
         "step_disabled" => refused_by(HostChecks::new().disabled(["send"])),
         "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(Refusal::new("permission_denied", "you may not")))),
@@ -168,7 +168,7 @@ fn produce(code: &str) -> Said {
         "unavailable" => of_error(&block_on(run(&Registry::new().with(log.echo("read")).unwrap().seal(), "raed", json!({}))).unwrap_err()),
         "journal" => {
             let catalog = catalog([log.echo("r")], &one("r", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(Broken)))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(Broken)), ())).unwrap_err())
         }
         "invalid_tool" => registered(log.echo("a b")),
         "duplicate_tool" => registered(log.echo("taken")),

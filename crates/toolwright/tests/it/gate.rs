@@ -335,7 +335,7 @@ fn host_checks_come_in_their_order_and_before_the_tool() {
     ] {
         asked.lock().unwrap().clear();
         let catalog = checked(&log, checks);
-        let error = block_on(catalog.invoke(Invocation::new("one", json!({})).cancel(cancelled.token()))).unwrap_err();
+        let error = block_on(catalog.invoke(Invocation::new("one", json!({})).cancel(cancelled.token()), ())).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert_eq!(asked.lock().unwrap().len(), asks, "{code}");
         assert_eq!(detail(&error, "step"), Some(json!("s")));

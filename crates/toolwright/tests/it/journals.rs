@@ -82,7 +82,7 @@ fn two_writes(tape: &Tape) -> toolwright::Catalog {
 }
 
 fn journalled(catalog: &toolwright::Catalog, tape: &Tape) -> Result<toolwright::ToolResult, toolwright::CallError> {
-    block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone()))))
+    block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())), ()))
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_run_that_is_dropped_half_way_leaves_a_trace() {
     });
     let catalog = catalog([stuck], &steps(&[("a", "stuck", json!({}))]));
     block_on(async {
-        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())));
+        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())), ());
         tokio::select! {
             _ = call => panic!("it never ends"),
             () = started.wait() => {}
@@ -215,7 +215,7 @@ fn a_run_that_is_dropped_while_an_outcome_is_written_leaves_a_trace_too() {
     let journal = FullDisk::default();
     let catalog = catalog([Log::new().writes("send")], &steps(&[("a", "send", json!({}))]));
     block_on(async {
-        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(journal.clone())));
+        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(journal.clone())), ());
         tokio::select! {
             _ = call => panic!("it never ends"),
             () = journal.writing.wait() => {}
@@ -238,7 +238,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
     let journal = MemoryJournal::new();
     let clock = Arc::new(TestClock::default());
     let call = Invocation::new("main", json!({"i": 1})).run_id("r1").journal(Arc::new(journal.clone())).clock(clock);
-    block_on(catalog.invoke(call)).unwrap_err();
+    block_on(catalog.invoke(call, ())).unwrap_err();
     let runs = journal.runs();
     assert_eq!(runs.len(), 1);
     assert_eq!((runs[0].head().id.as_str(), runs[0].head().tool.as_str()), ("r1", "main"));
@@ -287,7 +287,7 @@ fn the_journal_in_memory_forgets_the_oldest() {
     let catalog = registry.seal();
     let journal = MemoryJournal::keeping(2);
     for id in ["a", "b", "c"] {
-        block_on(catalog.invoke(Invocation::new("read", json!({})).run_id(id).journal(Arc::new(journal.clone())))).unwrap();
+        block_on(catalog.invoke(Invocation::new("read", json!({})).run_id(id).journal(Arc::new(journal.clone())), ())).unwrap();
     }
     assert_eq!(journal.runs().iter().map(|run| run.head().id.to_string()).collect::<Vec<_>>(), ["b", "c"]);
 }
@@ -307,6 +307,6 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     assert_eq!(tape.lines(), ["open main", "begin main", "finish main", "end failed"]);
     let tape = Tape::default();
     let call = Invocation::new("sends", json!({})).journal(Arc::new(tape.clone())).dry(StepOutputs::new().with("s", 1));
-    block_on(catalog.invoke(call)).unwrap();
+    block_on(catalog.invoke(call, ())).unwrap();
     assert!(tape.lines().is_empty() && log.is_empty());
 }

@@ -260,7 +260,7 @@ fn a_literal_dollar_text_of_the_page_warns_once_at_build_and_once_a_run() {
     assert_eq!(catalog.get("main").unwrap().composite().unwrap().warnings().len(), 1);
     let events = std::sync::Arc::new(crate::world::Events::default());
     for runs in 1..=2 {
-        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()))).unwrap();
+        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()), ())).unwrap();
         let warnings = events.warnings();
         assert_eq!(warnings.len(), runs);
         let (code, path, message) = &warnings[0];

@@ -234,8 +234,8 @@ proptest! {
         within(&catalog.lint(&spec), &spec)?;
         let mut outcomes = Vec::new();
         if catalog.get("main").is_some() {
-            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()))));
-            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()).rehearse(StepOutputs::new()))));
+            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()), ())));
+            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()).rehearse(StepOutputs::new()), ())));
         }
         for dialect in [Dialect::Strict, Dialect::Page, Dialect::PageStrict] {
             let composer = Composer::new(HostGate::new({ let catalog = catalog.clone(); move |name| catalog.get(name).cloned() })).dialect(dialect);
@@ -493,7 +493,7 @@ fn compare(steps: &[Planned], input: &Json, page: bool) -> Result<(), TestCaseEr
             }
         }
     }
-    let outcome = block_on(catalog.invoke(Invocation::new("main", Value::from_json(input.clone()).unwrap())));
+    let outcome = block_on(catalog.invoke(Invocation::new("main", Value::from_json(input.clone()).unwrap()), ()));
     let reached: Vec<Json> = log.all().iter().map(|seen| seen.input.to_json()).collect();
     prop_assert_eq!(reached, given);
     match (outcome, stopped) {

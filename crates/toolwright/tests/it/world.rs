@@ -124,7 +124,7 @@ pub(crate) fn try_catalog(tools: impl IntoIterator<Item = ToolDef>, spec: &Value
 }
 
 pub(crate) async fn run(catalog: &Catalog, tool: &str, input: Value) -> Result<ToolResult, CallError> {
-    catalog.invoke(Invocation::new(tool, input)).await
+    catalog.invoke(Invocation::new(tool, input), ()).await
 }
 
 /// Runs `main` of a one-off catalogue.
