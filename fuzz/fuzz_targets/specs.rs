@@ -23,7 +23,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 fn tools() -> Registry {
     let echo = |builder: toolwright::tool::ToolBuilder| builder.run_json(|input, _| std::future::ready(Ok(input)));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["w"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["w"]));
     for declared in [echo(tool("r", "reads").reads()), echo(tool("w", "writes").writes()), echo(tool("u", "says nothing"))] {
         registry.register(declared).expect("a plain tool");
     }

@@ -142,7 +142,7 @@ fn a_writing_tool_that_does_not_answer_in_time_is_in_doubt() {
     let (log, started, dropped) = (Log::new(), Moment::default(), Moment::default());
     let tools = [waits(&log, "stuck", true, &started, &dropped)];
     let mut registry =
-        Registry::with_policy(Policy::new().side_effecting_tools(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
+        Registry::with_policy(Policy::new().may_chain(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
     for tool in tools {
         registry.register(tool).unwrap();
     }
@@ -306,7 +306,7 @@ impl Approver for Away {
 fn a_cancelled_run_does_not_wait_for_the_person_who_is_asked() {
     let (log, asked) = (Log::new(), Moment::default());
     let checks = HostChecks::new().approval(Some(Arc::new(Away(asked.clone()))));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]).checks(checks));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("main", &steps(&[("a", "send", json!({}))]))).unwrap();
     let catalog = registry.seal();

@@ -62,7 +62,7 @@ fn registered(tool: toolwright::ToolDef) -> Said {
 
 fn refused_by(checks: HostChecks) -> Said {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]).checks(checks));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("main", &one("send", json!({})))).unwrap();
     let error = block_on(run(&registry.seal(), "main", json!({}))).unwrap_err();

@@ -105,7 +105,7 @@ fn a_given_output_must_fit_the_tools_schema() {
 }
 
 fn nested(log: &Log) -> Catalog {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "notify"]));
     registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap();
     registry
         .register(composite("notify", &steps(&[("r", "read", json!({"v": "$input.v"})), ("s", "send", json!({"w": "$prev.v"}))])))

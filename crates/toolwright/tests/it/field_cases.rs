@@ -72,7 +72,7 @@ impl Stage {
         let spec = Value::from(spec.as_object().unwrap().with("strictMode", strict));
         let declared = at(case, "/tools").as_array().unwrap();
         let listed = declared.iter().filter(|tool| text(tool, "/effects") == "side_effects").map(|tool| text(tool, "/name").to_owned());
-        let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(listed));
+        let mut registry = Registry::with_policy(Policy::new().may_chain(listed));
         for tool in declared {
             match text(tool, "/from") {
                 "composition" => {

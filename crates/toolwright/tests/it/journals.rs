@@ -298,7 +298,7 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     let tape = Tape::default();
     let schema = json!({"type": "object", "required": ["q"]});
     let strict = log.close(tool("strict", "").reads().input_schema(schema), |input| Ok(input.into()));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(strict).unwrap().register(log.writes("send")).unwrap();
     registry.register(composite("main", &steps(&[("a", "strict", json!({"q": "$input.q?"}))]))).unwrap();
     registry.register(composite("sends", &steps(&[("s", "send", json!({}))]))).unwrap();

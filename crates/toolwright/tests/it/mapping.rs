@@ -237,7 +237,7 @@ fn a_missing_value_in_the_output_mapping_still_tells_what_happened() {
 
     // The same from inside: the outer composite still knows.
     let spec = CompositeSpec::from_value(&spec).unwrap();
-    let mut registry = Registry::with_policy(toolwright::Policy::new().side_effecting_tools(["send", "inner"]));
+    let mut registry = Registry::with_policy(toolwright::Policy::new().may_chain(["send", "inner"]));
     registry.register(log.writes("send")).unwrap();
     registry.register(Composite::new("inner", "").spec(spec)).unwrap();
     registry.register(composite("outer", &steps(&[("in", "inner", json!({}))]))).unwrap();

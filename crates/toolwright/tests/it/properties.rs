@@ -211,7 +211,7 @@ fn within(issues: &[SpecIssue], spec: &Value) -> Result<(), TestCaseError> {
 
 fn tools() -> Registry {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap().register(log.undeclared("old")).unwrap();
     registry.register(crate::world::composite("inner", &json!({"steps": [{"name": "i", "tool": "read"}]}))).unwrap();
     registry

@@ -215,7 +215,7 @@ fn an_output_that_breaks_its_promise_is_an_error_after_the_effect() {
 #[test]
 fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "inner", "middle"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner", "middle"]));
     registry.register(log.writes("send")).unwrap();
     registry.register(log.fails(tool("bad", "").reads(), ToolError::new("no"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
@@ -240,7 +240,7 @@ fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
 #[test]
 fn an_unknown_effect_deep_inside_is_known_outside() {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "inner"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner"]));
     registry.register(log.fails(tool("send", "").writes(), ToolError::new("gone"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({}))]))).unwrap();
@@ -370,7 +370,7 @@ fn an_observer_hears_every_step_and_its_progress() {
         call.progress("half", Some(1.0), Some(2.0));
         Ok(json!(1))
     });
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["slow", "inner"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["slow", "inner"]));
     registry.register(slow).unwrap().register(log.fails(tool("bad", "").reads(), ToolError::new("no").code("own"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "slow", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({})), ("b", "bad", json!({}))]))).unwrap();
@@ -502,7 +502,7 @@ fn an_observer_that_breaks_down_changes_nothing() {
 #[test]
 fn a_writing_tool_cannot_unsay_that_it_ran() {
     let silent = || tool("w", "Writes").writes().run_json(|_, _| async { Ok(toolwright::Answer::new(1).effects([])) });
-    let policy = || toolwright::Policy::new().side_effecting_tools(["w"]);
+    let policy = || toolwright::Policy::new().may_chain(["w"]);
     let spec = json!({"steps": [{"name": "s", "tool": "w"}]});
     let spec = toolwright::CompositeSpec::from_value(&spec).unwrap();
     let mut registry = toolwright::Registry::with_policy(policy());
