@@ -21,10 +21,10 @@ use crate::diagnostics::Event;
 use crate::error::{CallError, EffectState, Fault, OutputError, state_after};
 use crate::frame::{Call, Run, Timestamp};
 use crate::gate::{Gate, GateRefusal, StepRequest};
-use crate::journal::{Begin, Eventually, Failure, Finish, JournalError, RunJournal, StepKey};
+use crate::journal::{Admission, Begin, BeginMore, Eventually, Failure, Finish, FinishMore, JournalError, RunJournal, StepKey};
 use crate::limits;
 use crate::schema::Repair;
-use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
+use crate::tool::{Aftermath, Answer, Body, BoxFuture, ToolDef, ToolError};
 use crate::value::Value;
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
@@ -90,32 +90,37 @@ pub(crate) async fn perform(
 
 /// Execution between two records of the journal.
 async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDef, passage: &mut Passage) -> Result<(), CallError> {
-    let key = StepKey { node: call.node().clone(), step: call.step };
-    let begun = journal.begin(Begin {
-        key: key.clone(),
-        impact: tool.effect().map(|effect| effect.impact),
-        input: passage.arguments.clone(),
-        repairs: std::mem::take(&mut passage.repairs),
-        at: passage.now.or_else(|| run.clock.as_ref().map(|clock| clock.now())),
-    });
-    let begun = match begun {
+    let key = StepKey::at(call.node().clone(), call.step, false);
+    let repairs = std::mem::take(&mut passage.repairs);
+    let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
+    begin.composite = tool.is_composite();
+    begin.at = passage.now.or_else(|| run.clock.as_ref().map(|clock| clock.now()));
+    if !repairs.is_empty() {
+        begin.more = Some(Box::new(BeginMore { repairs, ..BeginMore::default() }));
+    }
+    // From here on the intent may be written, also when the future is dropped while it is.
+    let mut open = Open { journal, key: Some(key) };
+    let begun = match journal.begin(begin) {
         Eventually::Now(begun) => begun,
         Eventually::Later(begun) => begun.await,
     };
-    begun.map_err(|error| Fault::Journal { phase: "begin", error, state: EffectState::NotStarted })?;
-    let mut open = Open { journal, key: Some(key) };
+    match begun {
+        Ok(Admission::Proceed { .. }) => {}
+        other => {
+            open.key = None;
+            return not_admitted(other, passage);
+        }
+    }
     let outcome = execute(run, call, tool, passage).await;
     let Some(key) = open.key.clone() else { return outcome };
     passage.now = run.clock.as_ref().map(|clock| clock.now());
-    let finished = journal.finish(Finish {
-        key,
-        outcome: match &outcome {
-            Ok(()) => Ok(passage.answer.output.clone()),
-            Err(error) => Err(Box::new(Failure { code: error.code().into(), message: error.message() })),
-        },
-        at: passage.now,
-    });
-    let finished = match finished {
+    let mut finish = match &outcome {
+        Ok(()) => Finish::ok(key, passage.answer.output.clone(), happened(tool)),
+        Err(error) => Finish::failed(key, failure_of(error)),
+    };
+    finish.more = passage.answer.more.as_ref().filter(|_| outcome.is_ok()).map(|more| Box::new(FinishMore::from(&**more)));
+    finish.at = passage.now;
+    let finished = match journal.finish(finish) {
         Eventually::Now(finished) => finished,
         Eventually::Later(finished) => finished.await,
     };
@@ -124,6 +129,36 @@ async fn recorded(journal: &dyn RunJournal, run: &Run, call: Call, tool: &ToolDe
         return Err(unwritten(&passage.answer, error, happened(tool)));
     }
     outcome
+}
+
+/// What the journal says instead of letting the call run.
+#[cold]
+fn not_admitted(said: Result<Admission, JournalError>, passage: &mut Passage) -> Result<(), CallError> {
+    let refused = |code, message: String| Fault::Refused { code, message, help: None, details: None };
+    let fault = match said {
+        Ok(Admission::Proceed { .. }) => return Ok(()),
+        Ok(Admission::Replay(finish)) => {
+            passage.answer = Answer { output: finish.outcome.unwrap_or_default(), more: finish.more.map(|more| Box::new((*more).into())) };
+            return Ok(());
+        }
+        Ok(Admission::InDoubt(doubt)) => {
+            refused(arcstr::literal!("in_doubt"), format!("nobody knows whether `{}` happened", doubt.begin.key.path()))
+        }
+        Ok(Admission::Failed(failure)) => refused(failure.code, failure.message),
+        Ok(Admission::Diverged(other)) => {
+            refused(arcstr::literal!("diverged"), format!("the run has another {} here", other.what.as_str()))
+        }
+        Err(error) => Fault::Journal { phase: "begin", error, state: EffectState::NotStarted },
+    };
+    Err(fault.into())
+}
+
+#[cold]
+fn failure_of(error: &CallError) -> Failure {
+    let mut failure = Failure::new(error.code(), error.message(), error.effect_state());
+    failure.answered = matches!(error.fault(), Fault::Tool { error, .. } if error.aftermath() == Aftermath::Answered);
+    failure.help = error.help();
+    failure
 }
 
 /// The call succeeded and its outcome could not be written: nobody may go on with it, but what happened is told.

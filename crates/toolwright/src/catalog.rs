@@ -15,7 +15,7 @@ use crate::diagnostics::{Event, Observer};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Clock, Context, Mode, Run, Scope, StepName};
 use crate::gate::{Chainability, HostChecks};
-use crate::journal::{Journal, RunRecord};
+use crate::journal::{Claim, End, Journal, RunRecord};
 use crate::limits::Limits;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Text, Value};
@@ -261,14 +261,17 @@ impl Catalog {
 /// A root call: from an invocation to a result.
 pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
     let Invocation { input, run_id, cancel, context, mode, journal, observer, clock, .. } = invocation;
+    // A name that comes again would be taken for the same run.
+    let run_id = if journal.is_some() && run_id == "run" { crate::journal::fresh_run_id() } else { run_id };
     let dry = !matches!(mode, Mode::Real);
     let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
     let journal = match journal.filter(|_| !dry) {
         Some(journal) => {
             let calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
-            let record = RunRecord { id: run_id.clone(), tool: tool.0.name.clone(), input: input.clone(), calls };
+            let record = RunRecord { calls, ..RunRecord::new(run_id.clone(), tool.0.name.clone(), input.clone()) };
             let state = EffectState::NotStarted;
-            Some(journal.open(record).map_err(|error| Fault::Journal { phase: "open", error, state })?)
+            let opened = journal.open(record, Claim::default()).get().await;
+            Some(opened.map_err(|error| Fault::Journal { phase: "open", error, state })?)
         }
         None => None,
     };
@@ -286,7 +289,10 @@ pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation
     let scope = Scope { run: run.clone(), node: tool.root_node(), effectless: false };
     let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
     let ended = match &run.journal {
-        Some(journal) => journal.end(outcome.is_ok()).get().await,
+        Some(journal) => {
+            let end = outcome.as_ref().map_or_else(|error| End::failed(error.code()), |_| End::ok());
+            journal.end(end).get().await
+        }
         None => Ok(()),
     };
     // What ended the run says more than a journal that could not be closed.

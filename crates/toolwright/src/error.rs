@@ -12,7 +12,8 @@ use crate::value::{Text, Value};
 mod result;
 
 /// Whether a side effect happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EffectState {
     /// The tool was not started.
     NotStarted,

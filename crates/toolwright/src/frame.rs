@@ -15,7 +15,7 @@ use crate::tool::BoxFuture;
 use crate::value::{Object, Text, Value};
 
 /// Nanoseconds since a moment of the clock's own choosing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub u64);
 
 /// The host's clock. The core has none; without one, records carry no times and a grace period has no end.

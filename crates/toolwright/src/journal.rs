@@ -1,15 +1,29 @@
 //! The journal port: an intent is written before a tool starts and its outcome
-//! before anyone sees it. The core writes; where it is kept is the host's choice.
+//! before anyone sees it. The core writes and asks; where it is kept is the host's choice.
+//!
+//! A run is claimed before anything of it runs, and the newest claim is the only one that may write. When a call
+//! begins, the journal looks at what it has of that call and says what to do: run it, give the recorded outcome
+//! again, or stop. That answer is one table, [`admit`], which every journal uses.
 //!
 //! INVARIANT: a step's key is its path in the run, never a counter, so a second
 //! attempt at the same run asks for the same keys.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::frame::{PathNode, Timestamp};
-use crate::schema::Repair;
-use crate::tool::{BoxFuture, Impact};
-use crate::value::{Text, Value};
+use crate::tool::BoxFuture;
+use crate::value::Text;
+
+mod admission;
+mod history;
+mod key;
+mod memory;
+mod record;
+
+pub use admission::{Admission, Difference, Divergence, Doubt, Entry, Last, Recorded, Standing, admit, answerable};
+pub use history::{Claim, Claimed, Record, Resolved, RunHistory};
+pub use key::StepKey;
+pub use memory::{MemoryJournal, MemoryRun};
+pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
 pub enum Eventually<'a, T> {
@@ -38,206 +52,182 @@ impl<T> Eventually<'_, T> {
     }
 }
 
-/// The journal cannot be written.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("the journal cannot be written: {reason}")]
+/// A run id that nobody has had: 128 random bits.
+pub(crate) fn fresh_run_id() -> Text {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one(0_u8);
+    arcstr::format!("{:016x}{:016x}", half(), half())
+}
+
+/// What kind of trouble a journal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalErrorKind {
+    /// A record cannot be written.
+    Unwritable,
+    /// What was written cannot be read now.
+    Unreadable,
+    /// What was written is damaged, or of a form that this version does not know.
+    Corrupt,
+    /// A newer claim has taken over the run; nothing more of the old one is written.
+    Fenced,
+    /// Somebody else holds the run, and the time of that claim is not over.
+    Claimed,
+    /// A run of this id is there, with another tool or another input.
+    Diverged,
+    /// There is no run, or no call, of that name.
+    Unknown,
+    /// The call needs no answer, or has another one already.
+    NotInDoubt,
+}
+
+/// The journal said no.
+///
+/// ```
+/// use toolwright::JournalError;
+/// use toolwright::journal::JournalErrorKind;
+///
+/// let error = JournalError::unwritable("disk full");
+/// assert_eq!(error.kind, JournalErrorKind::Unwritable);
+/// assert_eq!(error.to_string(), "the journal cannot be written: disk full");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JournalError {
+    /// What kind of trouble it is.
+    pub kind: JournalErrorKind,
     /// Why, in words.
     pub reason: String,
 }
 
-/// Where runs are kept.
-pub trait Journal: Send + Sync {
-    /// Opens the journal of one run before anything of it runs.
-    ///
-    /// # Errors
-    /// [`JournalError`] ends the run before it starts.
-    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError>;
+impl JournalError {
+    /// An error of this kind.
+    pub fn new(kind: JournalErrorKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
+    }
+
+    /// A record cannot be written.
+    pub fn unwritable(reason: impl Into<String>) -> Self {
+        Self::new(JournalErrorKind::Unwritable, reason)
+    }
+
+    /// The claim with `epoch` was superseded by the one with `newest`.
+    pub fn fenced(run: &str, epoch: u64, newest: u64) -> Self {
+        let reason = format!("run `{}` was claimed again: this is claim {epoch}, and the newest is {newest}", crate::cut(run, 80));
+        Self::new(JournalErrorKind::Fenced, reason)
+    }
+
+    /// No run has this id.
+    pub fn unknown_run(run: &str) -> Self {
+        Self::new(JournalErrorKind::Unknown, format!("there is no run `{}`", crate::cut(run, 80)))
+    }
 }
 
-/// The journal of one run.
+impl std::fmt::Display for JournalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.kind {
+            JournalErrorKind::Unwritable => "the journal cannot be written",
+            JournalErrorKind::Unreadable => "the journal cannot be read",
+            JournalErrorKind::Corrupt => "the journal is damaged",
+            JournalErrorKind::Fenced => "somebody else has taken over this run",
+            JournalErrorKind::Claimed => "somebody else is at work on this run",
+            JournalErrorKind::Diverged => "a run of this id is there and is another one",
+            JournalErrorKind::Unknown => "the journal does not have it",
+            JournalErrorKind::NotInDoubt => "there is nothing to answer",
+        };
+        write!(f, "{what}: {}", self.reason)
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// Where runs are kept.
+///
+/// [`MemoryJournal`] is one; a host writes its own over any store, with [`admit`], [`answerable`] and
+/// [`Claim::may_supersede`] as its rules. `testing::journal_conformance` says whether it keeps them.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Claim, Finish, RunRecord, StepKey};
+/// use toolwright::{EffectState, Impact, Journal, MemoryJournal, json};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let journal = MemoryJournal::new();
+/// let run = RunRecord::new("r1", "send", json!({"to": "a"}));
+/// let begin = || Begin::new(StepKey::written("send", "send"), Some(Impact::Once), json!({"to": "a"}));
+///
+/// let first = journal.open(run.clone(), Claim::new("one")).get().await?;
+/// assert!(matches!(first.begin(begin()).get().await?, Admission::Proceed { attempt: 1 }));
+/// // The process ends here. Whoever claims the run next may not send again, since nobody knows whether it was sent.
+/// let second = journal.open(run, Claim::new("two")).get().await?;
+/// assert!(matches!(second.begin(begin()).get().await?, Admission::InDoubt(_)));
+/// // The old claim can no longer write.
+/// let late = Finish::ok(StepKey::written("send", "send"), Some(json!("sent")), EffectState::Happened);
+/// assert!(first.finish(late).get().await.is_err());
+/// # Ok::<(), toolwright::JournalError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Journal: Send + Sync {
+    /// Claims a run before anything of it runs: creates it, or opens the one of this id again under a new epoch.
+    /// Of a run that is there, the first record stays.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Diverged`] when the run of this id has another tool or input,
+    /// [`JournalErrorKind::Claimed`] when another owner's time is not over; any error ends the run before it starts.
+    fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>>;
+
+    /// Everything recorded of a run; none when there is no such run. Claims nothing.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Unreadable`] or [`JournalErrorKind::Corrupt`]; never a part of what was written.
+    fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>>;
+
+    /// Writes a person's answer to a call in doubt. Needs no claim: it is an answer about the past.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Unknown`] when there is no such run or call, [`JournalErrorKind::NotInDoubt`] when the
+    /// call needs no answer or has another one.
+    fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
+
+    /// Ids of the runs whose newest claim has no end, oldest first. Those that are running now are among them.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Unreadable`] or [`JournalErrorKind::Corrupt`].
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>>;
+}
+
+/// One claimed run. Once a newer claim is there, every method says [`JournalErrorKind::Fenced`] and writes nothing.
 pub trait RunJournal: Send + Sync {
-    /// Writes the intent of one call. The tool does not start before this is done, and not at all when it fails.
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>>;
-    /// Writes the outcome of one call. Nobody sees the outcome before this is done.
+    /// Looks at what is recorded of the call and, when it may run, writes its intent, both in one step. The tool does
+    /// not start before this is done, and only on [`Admission::Proceed`]; any other answer writes nothing.
+    ///
+    /// # Errors
+    /// The tool does not start.
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>>;
+
+    /// Writes the outcome of the call that was begun last under this key. Nobody sees the outcome before this is done.
+    ///
+    /// # Errors
+    /// The outcome is not written: the next attempt finds a call without one.
     fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>>;
+
+    /// Writes what the outside world said about a call in doubt. The next [`begin`](Self::begin) goes by it.
+    ///
+    /// # Errors
+    /// As [`Journal::resolve`].
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
+
     /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
+    /// Changes no answer, since a call without an outcome is treated the same; it only tells at once.
     fn abandoned(&self, key: &StepKey) {
         let _ = key;
     }
-    /// The run is over.
-    fn end(&self, ok: bool) -> Eventually<'_, Result<(), JournalError>> {
-        let _ = ok;
-        Eventually::Now(Ok(()))
-    }
-}
 
-/// What is known of a run when it starts.
-#[derive(Clone, Debug)]
-pub struct RunRecord {
-    /// The run's id.
-    pub id: Text,
-    /// The root tool's name.
-    pub tool: Text,
-    /// The root input.
-    pub input: Value,
-    /// How many calls the run will have as far as that is known: the root and its steps, without those of nested composites.
-    pub calls: usize,
-}
+    /// The run is over for this claim.
+    ///
+    /// # Errors
+    /// The run stays among the unfinished ones.
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>>;
 
-/// A call's place in its run. Turns into text only when somebody asks.
-#[derive(Clone, Debug)]
-pub struct StepKey {
-    pub(crate) node: Arc<PathNode>,
-    pub(crate) step: u32,
-}
-
-impl StepKey {
-    /// `research/0:search`
-    pub fn path(&self) -> String {
-        self.node.path(self.step)
-    }
-
-    /// Name of the called tool.
-    pub fn tool(&self) -> &str {
-        self.node.names.step(self.step).map_or("", |step| step.tool.as_str())
-    }
-}
-
-/// The intent of one call.
-#[derive(Clone, Debug)]
-pub struct Begin {
-    /// Where.
-    pub key: StepKey,
-    /// What a second run would do; `None` when the tool declares nothing.
-    pub impact: Option<Impact>,
-    /// The arguments as they are sent.
-    pub input: Value,
-    /// What was changed in the arguments as received, usually nothing.
-    pub repairs: Vec<Repair>,
-    /// When, if there is a clock.
-    pub at: Option<Timestamp>,
-}
-
-/// The outcome of one call.
-#[derive(Clone, Debug)]
-pub struct Finish {
-    /// Where.
-    pub key: StepKey,
-    /// The output, or what ended it.
-    pub outcome: Result<Option<Value>, Box<Failure>>,
-    /// When, if there is a clock.
-    pub at: Option<Timestamp>,
-}
-
-/// What a journal keeps of an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Its code.
-    pub code: Text,
-    /// Its sentence.
-    pub message: String,
-}
-
-/// One record of a [`MemoryJournal`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Record {
-    /// An intent.
-    Begin(Begin),
-    /// An outcome.
-    Finish(Finish),
-    /// A dropped call.
-    Abandoned(StepKey),
-    /// The end of the run.
-    End {
-        /// Whether it succeeded.
-        ok: bool,
-    },
-}
-
-/// A journal in memory: the newest runs, each with its own buffer, so that runs do not wait for each other.
-#[derive(Clone, Debug)]
-pub struct MemoryJournal {
-    runs: Arc<Mutex<std::collections::VecDeque<Arc<MemoryRun>>>>,
-    runs_max: usize,
-}
-
-/// One run of a [`MemoryJournal`].
-#[derive(Debug)]
-pub struct MemoryRun {
-    head: RunRecord,
-    records: Mutex<Vec<Record>>,
-}
-
-impl Default for MemoryJournal {
-    fn default() -> Self {
-        Self::keeping(crate::limits::MEMORY_JOURNAL_RUNS_MAX)
-    }
-}
-
-impl MemoryJournal {
-    /// An empty journal.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// An empty journal that forgets all but the newest `runs_max` runs.
-    pub fn keeping(runs_max: usize) -> Self {
-        Self { runs: Arc::default(), runs_max: runs_max.max(1) }
-    }
-
-    /// The runs, oldest first.
-    pub fn runs(&self) -> Vec<Arc<MemoryRun>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-}
-
-impl MemoryRun {
-    /// What was known when it started.
-    pub fn head(&self) -> &RunRecord {
-        &self.head
-    }
-
-    /// Its records, in order.
-    pub fn records(&self) -> Vec<Record> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn push(&self, record: Record) -> Eventually<'_, Result<(), JournalError>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
-        Eventually::Now(Ok(()))
-    }
-}
-
-impl Journal for MemoryJournal {
-    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        // Two records a call, and one for the end.
-        let records = Vec::with_capacity(2 * run.calls + 1);
-        let run = Arc::new(MemoryRun { head: run, records: Mutex::new(records) });
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if runs.len() >= self.runs_max {
-            runs.pop_front();
-        }
-        runs.push_back(run.clone());
-        Ok(run)
-    }
-}
-
-impl RunJournal for MemoryRun {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
-        self.push(Record::Begin(record))
-    }
-
-    fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
-        self.push(Record::Finish(record))
-    }
-
-    fn abandoned(&self, key: &StepKey) {
-        let _ = self.push(Record::Abandoned(key.clone()));
-    }
-
-    fn end(&self, ok: bool) -> Eventually<'_, Result<(), JournalError>> {
-        self.push(Record::End { ok })
-    }
+    /// The number of this claim: 1 for the first, one more for each that follows.
+    fn epoch(&self) -> u64;
 }

@@ -44,12 +44,12 @@ impl std::fmt::Display for SchemaIssue {
 }
 
 /// Something that was changed in the arguments before the tool got them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Repair {
     /// JSON pointer into the arguments as received.
     pub pointer: String,
     /// What was done, in words.
-    pub action: &'static str,
+    pub action: std::borrow::Cow<'static, str>,
 }
 
 /// A schema and its validator, built when first needed and shared from then on.
@@ -140,7 +140,7 @@ impl CompiledSchema {
             return Err(issues);
         }
         let action = "left out a null that the schema does not allow";
-        repairs.extend(nulls.iter().map(|pointer| Repair { pointer: (*pointer).to_owned(), action }));
+        repairs.extend(nulls.iter().map(|pointer| Repair { pointer: (*pointer).to_owned(), action: action.into() }));
         repairs.dedup();
         *arguments = without;
         Ok(())

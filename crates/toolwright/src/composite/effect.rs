@@ -3,7 +3,8 @@
 use crate::value::{Text, Value};
 
 /// One effect of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EffectRecord {
     /// A step with side effects ran to the end.
@@ -22,7 +23,7 @@ pub enum EffectRecord {
 }
 
 /// Which step an effect belongs to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct StepRecord {
     /// Name of the step.
     pub step: Text,

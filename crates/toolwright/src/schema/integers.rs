@@ -56,7 +56,7 @@ impl Integers {
         match (self, value) {
             (Self::Here, Value::Number(number)) => match number.to_integer() {
                 Some(integer) => {
-                    repairs.push(Repair { pointer: pointer.clone(), action: "wrote an integral number as an integer" });
+                    repairs.push(Repair { pointer: pointer.clone(), action: "wrote an integral number as an integer".into() });
                     Value::Number(integer)
                 }
                 None => value.clone(),

@@ -4,7 +4,8 @@
 use crate::value::Text;
 
 /// What a second run would do. Ordered by how much is at stake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Impact {
     /// Nothing changes, however often it runs.
     None,

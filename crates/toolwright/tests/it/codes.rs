@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolwright::codes::{self, CODES};
-use toolwright::journal::{RunJournal, RunRecord};
+use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{
-    CallError, CancelSource, Composer, Context, GateRefusal, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions,
-    Policy, Registry, SpecIssue, StepOutputs, ToolError, Value, json, tool,
+    CallError, CancelSource, Composer, Context, Eventually, GateRefusal, HostChecks, HostGate, Invocation, Journal, JournalError,
+    PipelineOptions, Policy, Registry, SpecIssue, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, run, run_main, steps};
@@ -88,8 +88,20 @@ fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Sa
 struct Broken;
 
 impl Journal for Broken {
-    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        Err(JournalError { reason: "disk full".into() })
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Err(JournalError::unwritable("disk full")))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 

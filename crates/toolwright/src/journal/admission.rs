@@ -1,0 +1,242 @@
+//! The admission table: what a call may do, given what is recorded of it. Pure; every journal asks it.
+//!
+//! | recorded of the call | no effect | idempotent | once, or undeclared |
+//! | --- | --- | --- | --- |
+//! | nothing | run | run | run |
+//! | another tool, fingerprint or input | diverged | diverged | diverged |
+//! | it succeeded | the recorded outcome | the recorded outcome | the recorded outcome |
+//! | it began | run | run | in doubt |
+//! | it failed: not started, no effect, or the tool answered with an error | run | run | run |
+//! | it failed, and what it did is not known | run | run | in doubt |
+//! | it failed after its effect happened | run | run | the same error |
+//! | a composite that began or failed | run, its steps decide | run | run |
+//! | somebody answered: it happened | that output | that output | that output |
+//! | somebody answered: it did not happen | run | run | run |
+//!
+//! INVARIANT: what counts is the last attempt and what was written after its intent. The impact is the greater one of
+//! then and now: a tool that says today that it changes nothing did not say so when it ran.
+
+use super::key::StepKey;
+use super::record::{Begin, Failure, Finish, Resolution, Verdict};
+use super::{JournalError, JournalErrorKind};
+use crate::error::EffectState;
+use crate::tool::Impact;
+
+/// A recorded outcome that is given again.
+pub type Recorded = Finish;
+
+/// What a call may do.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Admission {
+    /// Run. The intent is written.
+    Proceed {
+        /// Which attempt it is, from 1.
+        attempt: u32,
+    },
+    /// It succeeded before: go on with this outcome, and run nothing.
+    Replay(Box<Recorded>),
+    /// It may have had its effect, and a second one would be another. Nobody knows until somebody answers.
+    InDoubt(Box<Doubt>),
+    /// It had its effect and failed: the same error again.
+    Failed(Box<Failure>),
+    /// Another call is recorded under this key. Nothing runs.
+    Diverged(Box<Divergence>),
+}
+
+/// A call of which nobody knows whether its effect happened.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Doubt {
+    /// The intent of its last attempt, as recorded.
+    pub begin: Begin,
+    /// Which attempt that was.
+    pub attempt: u32,
+    /// How it failed; none when it never came to an end.
+    pub failure: Option<Box<Failure>>,
+}
+
+/// Another call than the recorded one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// In what they differ.
+    pub what: Difference,
+    /// The recorded intent.
+    pub recorded: Begin,
+}
+
+/// In what a call differs from the recorded one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// Another tool, or a composite in the place of a plain tool.
+    Tool,
+    /// The tool of this name was changed.
+    Fingerprint,
+    /// Other arguments.
+    Input,
+}
+
+impl Difference {
+    /// `tool`, `fingerprint` or `input`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Fingerprint => "fingerprint",
+            Self::Input => "input",
+        }
+    }
+}
+
+/// One record of a call, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// An intent.
+    Begun(&'a Begin),
+    /// An outcome.
+    Finished(&'a Finish),
+    /// An answer.
+    Resolved(&'a Resolution),
+}
+
+/// Where a call stands after all its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Intents written so far.
+    pub attempts: u32,
+    /// The last of them.
+    pub begin: Option<&'a Begin>,
+    /// What came after it.
+    pub last: Last<'a>,
+}
+
+/// The last thing recorded of a call's last attempt.
+#[derive(Clone, Copy, Debug)]
+pub enum Last<'a> {
+    /// Its intent.
+    Begun,
+    /// Its outcome.
+    Finished(&'a Finish),
+    /// Somebody's answer.
+    Resolved(&'a Resolution),
+}
+
+impl<'a> Standing<'a> {
+    /// Goes through the records of one call, in order.
+    pub fn of(entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
+        let mut standing = Self { attempts: 0, begin: None, last: Last::Begun };
+        for entry in entries {
+            match entry {
+                Entry::Begun(begin) => {
+                    standing = Self { attempts: standing.attempts.saturating_add(1), begin: Some(begin), last: Last::Begun };
+                }
+                Entry::Finished(finish) => standing.last = Last::Finished(finish),
+                Entry::Resolved(resolution) => standing.last = Last::Resolved(resolution),
+            }
+        }
+        standing
+    }
+
+    /// The doubt about this call, if it would be one for the same call today.
+    pub fn doubt(&self) -> Option<Doubt> {
+        match admit_after(self, self.begin?) {
+            Admission::InDoubt(doubt) => Some(*doubt),
+            _ => None,
+        }
+    }
+}
+
+/// What the call of `begin` may do, given all records of its key, in order. [`Admission::Proceed`] must be written
+/// together with this decision, or two claims may both be let through.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Entry, StepKey, admit};
+/// use toolwright::{Impact, json};
+///
+/// let begin = Begin::new(StepKey::written("send", "send"), Some(Impact::Once), json!({}));
+/// assert_eq!(admit([], &begin), Admission::Proceed { attempt: 1 });
+/// assert!(matches!(admit([Entry::Begun(&begin)], &begin), Admission::InDoubt(_)));
+/// ```
+pub fn admit<'a>(entries: impl IntoIterator<Item = Entry<'a>>, begin: &Begin) -> Admission {
+    admit_after(&Standing::of(entries), begin)
+}
+
+fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
+    let again = Admission::Proceed { attempt: standing.attempts.saturating_add(1) };
+    let Some(recorded) = standing.begin else { return again };
+    if let Some(what) = difference(recorded, begin) {
+        return Admission::Diverged(Box::new(Divergence { what, recorded: recorded.clone() }));
+    }
+    let runs_again = begin.composite || worst(recorded.impact).max(worst(begin.impact)) < Impact::Once;
+    let doubt = |failure| {
+        let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure };
+        Admission::InDoubt(Box::new(doubt))
+    };
+    match standing.last {
+        Last::Begun if runs_again => again,
+        Last::Begun => doubt(None),
+        Last::Resolved(Resolution { verdict: Verdict::NotHappened, .. }) => again,
+        Last::Resolved(Resolution { verdict: Verdict::Happened(output), at, .. }) => {
+            let finish = Finish { at: *at, ..Finish::ok(begin.key.clone(), output.clone(), EffectState::Happened) };
+            Admission::Replay(Box::new(finish))
+        }
+        Last::Finished(finish) => match &finish.outcome {
+            Ok(_) => Admission::Replay(Box::new(finish.clone())),
+            Err(_) if runs_again => again,
+            Err(failure) => match finish.state {
+                EffectState::NotStarted | EffectState::NoEffect => again,
+                EffectState::Happened => Admission::Failed(Box::new(Failure { state: EffectState::Happened, ..Failure::clone(failure) })),
+                EffectState::Unknown if failure.answered => again,
+                EffectState::Unknown => doubt(Some(failure.clone())),
+            },
+        },
+    }
+}
+
+/// Whether an answer to the call with these records may be written: its last attempt had no end, or failed without
+/// being known to have done nothing, and nobody answered before. `false`: the same answer is there already.
+///
+/// # Errors
+/// [`JournalErrorKind::Unknown`] when the call never began, [`JournalErrorKind::NotInDoubt`] when it needs no answer or
+/// has another one.
+pub fn answerable<'a>(entries: impl IntoIterator<Item = Entry<'a>>, key: &StepKey, answer: &Resolution) -> Result<bool, JournalError> {
+    let standing = Standing::of(entries);
+    let no = |kind, why: &str| Err(JournalError::new(kind, format!("`{}`: {why}", crate::cut(&key.path(), 200))));
+    let Some(begin) = standing.begin else { return no(JournalErrorKind::Unknown, "the call never began") };
+    if begin.composite {
+        return no(JournalErrorKind::NotInDoubt, "it is a composite, and its steps are what may be in doubt");
+    }
+    match standing.last {
+        Last::Begun => Ok(true),
+        Last::Resolved(given) if given.verdict == answer.verdict => Ok(false),
+        Last::Resolved(_) => no(JournalErrorKind::NotInDoubt, "it was answered before, in another way"),
+        Last::Finished(finish) => match (&finish.outcome, finish.state) {
+            (Ok(_), _) => no(JournalErrorKind::NotInDoubt, "the call succeeded"),
+            (Err(_), EffectState::NotStarted | EffectState::NoEffect) => {
+                no(JournalErrorKind::NotInDoubt, "the call failed without an effect")
+            }
+            (Err(_), EffectState::Happened | EffectState::Unknown) => Ok(true),
+        },
+    }
+}
+
+/// Who says nothing about its effect has the worst.
+fn worst(impact: Option<Impact>) -> Impact {
+    impact.unwrap_or(Impact::Once)
+}
+
+fn difference(recorded: &Begin, now: &Begin) -> Option<Difference> {
+    if recorded.tool() != now.tool() || recorded.composite != now.composite {
+        return Some(Difference::Tool);
+    }
+    if let (Some(then), Some(now)) = (&recorded.fingerprint, &now.fingerprint)
+        && then != now
+    {
+        return Some(Difference::Fingerprint);
+    }
+    (recorded.input != now.input).then_some(Difference::Input)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! The journal in memory: the newest runs, each with its own buffer, so that runs do not wait for each other.
+//!
+//! A run without a history only appends: its keys cannot come twice, so nothing is looked up and no path is written
+//! out. A run that was opened again, or a key that may repeat, is looked up in an index that is made when first needed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::admission::{Admission, Entry, admit, answerable};
+use super::history::{Claim, Claimed, Record, Resolved, RunHistory};
+use super::key::StepKey;
+use super::record::{Begin, End, FORMAT, Finish, Resolution, RunRecord};
+use super::{Eventually, Journal, JournalError, JournalErrorKind, RunJournal};
+use crate::value::Text;
+
+/// A journal in memory. Clones share what they keep.
+///
+/// It forgets the oldest ended runs, and running ones only when there is nothing else to forget.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwright::{Invocation, MemoryJournal, Registry, json, tool};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let mut registry = Registry::new();
+/// registry.register(tool("echo", "Answers its arguments").reads().run_json(|input, _call| async move { Ok(input) }))?;
+/// let catalog = registry.seal();
+/// let journal = MemoryJournal::new();
+/// catalog.invoke(Invocation::new("echo", json!({})).run_id("r1").journal(Arc::new(journal.clone()))).await?;
+/// assert_eq!(journal.records("r1").len(), 3, "an intent, an outcome, the end");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryJournal {
+    runs: Arc<Mutex<Runs>>,
+    runs_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    in_order: VecDeque<Arc<MemoryRun>>,
+    by_id: HashMap<Text, Arc<MemoryRun>>,
+}
+
+/// One run of a [`MemoryJournal`]. As a [`RunJournal`] it is the run's first claim.
+#[derive(Debug)]
+pub struct MemoryRun {
+    head: RunRecord,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    records: Vec<Record>,
+    claimed: Claimed,
+    ended: bool,
+    index: Option<Box<Index>>,
+}
+
+/// Positions of the records of each path, as far as they were looked at.
+#[derive(Debug, Default)]
+struct Index {
+    by_path: HashMap<String, Vec<usize>>,
+    looked_at: usize,
+}
+
+/// A later claim of a run.
+struct Reopened {
+    run: Arc<MemoryRun>,
+    epoch: u64,
+}
+
+impl Default for MemoryJournal {
+    fn default() -> Self {
+        Self::keeping(crate::limits::MEMORY_JOURNAL_RUNS_MAX)
+    }
+}
+
+impl MemoryJournal {
+    /// An empty journal.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty journal that forgets all but the newest `runs_max` runs.
+    pub fn keeping(runs_max: usize) -> Self {
+        Self { runs: Arc::default(), runs_max: runs_max.max(1) }
+    }
+
+    /// The runs, oldest first.
+    pub fn runs(&self) -> Vec<Arc<MemoryRun>> {
+        self.kept().in_order.iter().cloned().collect()
+    }
+
+    /// The records of one run, in order; none when it is not there.
+    pub fn records(&self, run: &str) -> Vec<Record> {
+        self.find(run).map(|run| run.records()).unwrap_or_default()
+    }
+
+    /// For tests: takes away the outcomes of the calls of this path, in all runs, as if the process had ended before
+    /// they were written. Says how many there were.
+    pub fn forget_finish(&self, path: &str) -> usize {
+        let forget = |run: &Arc<MemoryRun>| run.cut(|_, record| !matches!(record, Record::Finish(finish) if finish.key.path() == path));
+        self.runs().iter().map(forget).sum()
+    }
+
+    /// For tests: keeps only the first `records` records of a run, as if the process had ended there. Says how many
+    /// were taken away.
+    pub fn cut_off(&self, run: &str, records: usize) -> usize {
+        self.find(run).map_or(0, |run| run.cut(|at, _| at < records))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, run: &str) -> Option<Arc<MemoryRun>> {
+        self.kept().by_id.get(run).cloned()
+    }
+
+    fn open_now(&self, run: RunRecord, claim: Claim) -> Result<Arc<dyn RunJournal>, JournalError> {
+        if run.format > FORMAT {
+            let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", crate::cut(&run.id, 80), run.format);
+            return Err(JournalError::new(JournalErrorKind::Corrupt, reason));
+        }
+        // What is forgotten is dropped after the lock is given back.
+        let _forgotten;
+        let mut kept = self.kept();
+        if let Some(there) = kept.by_id.get(&run.id).cloned() {
+            drop(kept);
+            return there.reopen(&run, claim);
+        }
+        let run = Arc::new(MemoryRun::new(run, claim));
+        _forgotten = if kept.in_order.len() >= self.runs_max { kept.forget_one() } else { None };
+        kept.by_id.insert(run.head.id.clone(), run.clone());
+        kept.in_order.push_back(run.clone());
+        Ok(run)
+    }
+}
+
+impl Runs {
+    fn forget_one(&mut self) -> Option<(Arc<MemoryRun>, Option<Arc<MemoryRun>>)> {
+        let at = self.in_order.iter().position(|run| run.state().ended).unwrap_or(0);
+        let run = self.in_order.remove(at)?;
+        let twin = self.by_id.remove(&run.head.id);
+        Some((run, twin))
+    }
+}
+
+impl MemoryRun {
+    fn new(head: RunRecord, claim: Claim) -> Self {
+        // Two records a call, and one for the end.
+        let records = Vec::with_capacity(2 * head.calls.min(crate::limits::COMPOSITE_STEPS_MAX + 1) + 1);
+        let state = State { records, claimed: Claimed { epoch: 1, claim }, ended: false, index: None };
+        Self { head, state: Mutex::new(state) }
+    }
+
+    /// What was known when it started.
+    pub fn head(&self) -> &RunRecord {
+        &self.head
+    }
+
+    /// Its records, in order.
+    pub fn records(&self) -> Vec<Record> {
+        self.state().records.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn history(&self) -> RunHistory {
+        let state = self.state();
+        RunHistory::new(self.head.clone(), state.claimed.clone(), state.records.clone())
+    }
+
+    fn cut(&self, mut keeps: impl FnMut(usize, &Record) -> bool) -> usize {
+        let mut state = self.state();
+        let before = state.records.len();
+        let mut at = 0;
+        state.records.retain(|record| {
+            at += 1;
+            keeps(at - 1, record)
+        });
+        state.index = None;
+        state.ended = matches!(state.records.last(), Some(Record::End(_)));
+        before - state.records.len()
+    }
+
+    fn reopen(self: Arc<Self>, run: &RunRecord, claim: Claim) -> Result<Arc<dyn RunJournal>, JournalError> {
+        self.head.same_run(run)?;
+        let mut state = self.state();
+        if !state.ended && !claim.may_supersede(&state.claimed.claim) {
+            return Err(state.claimed.claim.refused(&self.head.id));
+        }
+        let epoch = state.claimed.epoch + 1;
+        state.claimed = Claimed { epoch, claim };
+        let claimed = state.claimed.clone();
+        state.records.push(Record::Claimed(claimed));
+        state.ended = false;
+        drop(state);
+        Ok(Arc::new(Reopened { run: self, epoch }))
+    }
+
+    /// The state, for a claim that is still the newest.
+    fn as_of(&self, epoch: u64) -> Result<MutexGuard<'_, State>, JournalError> {
+        let state = self.state();
+        let newest = state.claimed.epoch;
+        if newest == epoch { Ok(state) } else { Err(JournalError::fenced(&self.head.id, epoch, newest)) }
+    }
+
+    fn begin_as(&self, epoch: u64, begin: Begin) -> Result<Admission, JournalError> {
+        let mut state = self.as_of(epoch)?;
+        let mut admission = Admission::Proceed { attempt: 1 };
+        if epoch > 1 || begin.key.may_repeat() {
+            admission = admit(state.entries(&begin.key.path()), &begin);
+        }
+        if matches!(admission, Admission::Proceed { .. }) {
+            state.records.push(Record::Begin(begin));
+        }
+        Ok(admission)
+    }
+
+    fn push_as(&self, epoch: u64, record: Record) -> Result<(), JournalError> {
+        self.as_of(epoch)?.records.push(record);
+        Ok(())
+    }
+
+    fn end_as(&self, epoch: u64, end: End) -> Result<(), JournalError> {
+        let mut state = self.as_of(epoch)?;
+        state.records.push(Record::End(end));
+        state.ended = true;
+        Ok(())
+    }
+}
+
+impl State {
+    fn entries(&mut self, path: &str) -> impl Iterator<Item = Entry<'_>> {
+        let index = self.index.get_or_insert_default();
+        for (at, record) in self.records.iter().enumerate().skip(index.looked_at) {
+            if let Some(key) = record.key() {
+                index.by_path.entry(key.path()).or_default().push(at);
+            }
+        }
+        index.looked_at = self.records.len();
+        let places = index.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
+        places.iter().filter_map(|at| self.records.get(*at)?.entry())
+    }
+
+    fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
+        if answerable(self.entries(&key.path()), key, &resolution)? {
+            self.records.push(Record::Resolved(Resolved { key: key.clone(), resolution }));
+        }
+        Ok(())
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(self.open_now(run, claim))
+    }
+
+    fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(self.find(run).map(|run| run.history())))
+    }
+
+    fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        let Some(found) = self.find(run) else { return Eventually::Now(Err(JournalError::unknown_run(run))) };
+        let mut state = found.state();
+        let begun = state.entries(path).find_map(|entry| if let Entry::Begun(begin) = entry { Some(begin.key.clone()) } else { None });
+        let key = begun.unwrap_or_else(|| StepKey::written(path, ""));
+        Eventually::Now(state.resolve(&key, resolution))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        let open = self.runs().into_iter().filter(|run| !run.state().ended);
+        Eventually::Now(Ok(open.map(|run| run.head.id.clone()).collect()))
+    }
+}
+
+impl RunJournal for MemoryRun {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
+        Eventually::Now(self.begin_as(1, record))
+    }
+
+    fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.push_as(1, Record::Finish(record)))
+    }
+
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.as_of(1).and_then(|mut state| state.resolve(key, resolution)))
+    }
+
+    fn abandoned(&self, key: &StepKey) {
+        let _ = self.push_as(1, Record::Abandoned(key.clone()));
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.end_as(1, end))
+    }
+
+    fn epoch(&self) -> u64 {
+        1
+    }
+}
+
+impl RunJournal for Reopened {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
+        Eventually::Now(self.run.begin_as(self.epoch, record))
+    }
+
+    fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.run.push_as(self.epoch, Record::Finish(record)))
+    }
+
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.run.as_of(self.epoch).and_then(|mut state| state.resolve(key, resolution)))
+    }
+
+    fn abandoned(&self, key: &StepKey) {
+        let _ = self.run.push_as(self.epoch, Record::Abandoned(key.clone()));
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.run.end_as(self.epoch, end))
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}

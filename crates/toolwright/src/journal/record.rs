@@ -1,0 +1,448 @@
+//! What a journal keeps: plain data that reads back the same from JSON.
+//!
+//! INVARIANT: a field is never renamed or given another meaning; new ones have a default, so that an old record stays
+//! readable. [`FORMAT`] says when that could not be kept.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::key::StepKey;
+use super::{JournalError, JournalErrorKind};
+use crate::composite::EffectRecord;
+use crate::error::EffectState;
+use crate::frame::Timestamp;
+use crate::schema::Repair;
+use crate::tool::Impact;
+use crate::tool::answer::More;
+use crate::value::{Text, Value};
+
+/// Version of the records that are written now. A journal refuses runs of a higher one.
+pub const FORMAT: u32 = 1;
+
+/// What is known of a run when it starts.
+///
+/// ```
+/// use toolwright::{json, journal::RunRecord};
+///
+/// let run = RunRecord::new("r1", "report", json!({"topic": "ducks"}));
+/// let kept = serde_json::to_string(&run)?;
+/// assert_eq!(serde_json::from_str::<RunRecord>(&kept)?, run);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Version of the records.
+    pub format: u32,
+    /// The run's id.
+    pub id: Text,
+    /// The root tool's name.
+    pub tool: Text,
+    /// The root input, as received.
+    pub input: Value,
+    /// Hash of the catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Text>,
+    /// Which generation of a session's tools the run began with; 0 without a session.
+    #[serde(default)]
+    pub generation: u64,
+    /// Tools made at run time that the root can reach: they are in no catalogue after a restart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forged: Vec<ForgedSpec>,
+    /// The session it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Text>,
+    /// On whose behalf it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Text>,
+    /// From what the host makes the context again. The context itself is never kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_key: Option<Text>,
+    /// When it was made, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    /// When it must be over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// How many calls the run will have as far as that is known: the root and its steps, without those of nested composites.
+    #[serde(default)]
+    pub calls: usize,
+}
+
+impl RunRecord {
+    /// A run of `tool` with `input`, and nothing more known of it.
+    pub fn new(id: impl Into<Text>, tool: impl Into<Text>, input: Value) -> Self {
+        Self {
+            format: FORMAT,
+            id: id.into(),
+            tool: tool.into(),
+            input,
+            fingerprint: None,
+            generation: 0,
+            forged: Vec::new(),
+            session: None,
+            principal: None,
+            context_key: None,
+            created: None,
+            deadline: None,
+            calls: 1,
+        }
+    }
+
+    /// Whether `other`, opened under the same id, is the same run: same tool, same input.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Diverged`] when it is not.
+    pub fn same_run(&self, other: &Self) -> Result<(), JournalError> {
+        let what = match (self.tool == other.tool, self.input == other.input) {
+            (true, true) => return Ok(()),
+            (false, _) => format!("it began with `{}`, and this is `{}`", crate::cut(&self.tool, 80), crate::cut(&other.tool, 80)),
+            (true, false) => "it began with another input".to_owned(),
+        };
+        Err(JournalError::new(JournalErrorKind::Diverged, format!("run `{}`: {what}", crate::cut(&self.id, 80))))
+    }
+}
+
+/// A composite that was made at run time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForgedSpec {
+    /// Its name.
+    pub name: Text,
+    /// Its declaration and specification.
+    pub spec: Value,
+}
+
+/// The intent of one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Begin {
+    /// Where, and with which tool.
+    pub key: StepKey,
+    /// What a second run would do; `None` when the tool declares nothing, which counts as the worst.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impact: Option<Impact>,
+    /// The tool is a composite: its steps are calls of their own.
+    #[serde(default)]
+    pub composite: bool,
+    /// The arguments as they are sent.
+    pub input: Value,
+    /// Hash of the tool. Where one of two records has none, they are not compared by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Text>,
+    /// What few calls have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<Box<BeginMore>>,
+    /// When, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// What few intents have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct BeginMore {
+    /// What was changed in the arguments as received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<Repair>,
+    /// The specification, for a composite.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Value>,
+    /// The host's own state at this moment.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Value>,
+}
+
+impl Begin {
+    /// An intent with nothing but the needed.
+    pub fn new(key: StepKey, impact: Option<Impact>, input: Value) -> Self {
+        Self { key, impact, composite: false, input, fingerprint: None, more: None, at: None }
+    }
+
+    /// Name of the called tool.
+    pub fn tool(&self) -> &str {
+        self.key.tool()
+    }
+
+    /// The run's id and the call's path: the same on every attempt, for the world outside.
+    pub fn idempotency_key(&self, run: &str) -> String {
+        format!("{run}/{}", self.key.path())
+    }
+
+    /// What was changed in the arguments as received, usually nothing.
+    pub fn repairs(&self) -> &[Repair] {
+        self.more.as_ref().map_or(&[], |more| &more.repairs)
+    }
+}
+
+/// The outcome of one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finish {
+    /// Where.
+    pub key: StepKey,
+    /// The output, or what ended it.
+    #[serde(with = "outcome")]
+    pub outcome: Result<Option<Value>, Box<Failure>>,
+    /// Whether a side effect happened; that of the failure when there is one.
+    pub state: EffectState,
+    /// What few calls have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<Box<FinishMore>>,
+    /// When, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// What few outcomes have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct FinishMore {
+    /// Media type of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<Text>,
+    /// Raw content blocks as the source sent them.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
+    /// The tool's own facts.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// What was repaired or replaced on the way, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Text>,
+    /// Effects that the call reported, those of its steps for a composite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<EffectRecord>>,
+    /// The host's receipt, or what it put in the place of one.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Value>,
+    /// No receipt could be made, and `receipt` is what stands for it.
+    pub receipt_failed: bool,
+}
+
+impl From<&More> for FinishMore {
+    fn from(more: &More) -> Self {
+        Self {
+            content_type: more.content_type.clone(),
+            content: more.content.clone(),
+            details: more.details.clone(),
+            notes: more.notes.clone(),
+            effects: more.effects.clone(),
+            receipt: None,
+            receipt_failed: false,
+        }
+    }
+}
+
+impl From<FinishMore> for More {
+    fn from(more: FinishMore) -> Self {
+        let FinishMore { content_type, content, details, notes, effects, .. } = more;
+        Self { content_type, details, content, effects, notes }
+    }
+}
+
+impl Finish {
+    /// The outcome of a call that succeeded.
+    pub fn ok(key: StepKey, output: Option<Value>, state: EffectState) -> Self {
+        Self { key, outcome: Ok(output), state, more: None, at: None }
+    }
+
+    /// The outcome of a call that failed.
+    pub fn failed(key: StepKey, failure: Failure) -> Self {
+        Self { key, state: failure.state, outcome: Err(Box::new(failure)), more: None, at: None }
+    }
+
+    /// Effects that the call reported.
+    pub fn effects(&self) -> &[EffectRecord] {
+        self.more.as_ref().and_then(|more| more.effects.as_deref()).unwrap_or_default()
+    }
+}
+
+/// What a journal keeps of an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// Its code.
+    pub code: Text,
+    /// Its sentence.
+    pub message: String,
+    /// Whether a side effect happened.
+    pub state: EffectState,
+    /// The tool itself answered, with an error: it is done, so another attempt may run it again.
+    #[serde(default)]
+    pub answered: bool,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// Further facts.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Failure {
+    /// A failure after which the effect is in this state.
+    pub fn new(code: impl Into<Text>, message: impl Into<String>, state: EffectState) -> Self {
+        Self { code: code.into(), message: message.into(), state, answered: false, help: None, details: None }
+    }
+
+    /// Says that the tool itself answered with this error.
+    #[must_use]
+    pub fn answered(mut self) -> Self {
+        self.answered = true;
+        self
+    }
+}
+
+/// An answer to a call in doubt.
+///
+/// ```
+/// use toolwright::{json, journal::{Resolution, Verdict}};
+///
+/// let answer = Resolution::new("anna", Verdict::Happened(Some(json!({"id": 7})))).evidence(json!("seen in the outbox"));
+/// assert_eq!(answer.who, "anna");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Resolution {
+    /// Who says so: a person, or the tool's own way of looking.
+    pub who: Text,
+    /// What they say.
+    pub verdict: Verdict,
+    /// How they know.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Value>,
+    /// When, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// What happened, as somebody found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "VerdictForm", into = "VerdictForm")]
+pub enum Verdict {
+    /// The effect happened, and this is the output that the run goes on with.
+    Happened(Option<Value>),
+    /// It did not happen: the call may run.
+    NotHappened,
+}
+
+impl Resolution {
+    /// An answer.
+    pub fn new(who: impl Into<Text>, verdict: Verdict) -> Self {
+        Self { who: who.into(), verdict, evidence: None, at: None }
+    }
+
+    /// How they know.
+    #[must_use]
+    pub fn evidence(mut self, evidence: Value) -> Self {
+        self.evidence = Some(evidence);
+        self
+    }
+
+    /// When they said it.
+    #[must_use]
+    pub fn at(mut self, at: Timestamp) -> Self {
+        self.at = Some(at);
+        self
+    }
+}
+
+/// The end of a run, as far as one claim got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct End {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// The code of what ended it, when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Text>,
+    /// When, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+impl End {
+    /// It succeeded.
+    pub fn ok() -> Self {
+        Self { ok: true, code: None, at: None }
+    }
+
+    /// This ended it.
+    pub fn failed(code: impl Into<Text>) -> Self {
+        Self { ok: false, code: Some(code.into()), at: None }
+    }
+}
+
+/// A `null` that is written is a value, and not the absence of one.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    <Value as Deserialize>::deserialize(deserializer).map(Some)
+}
+
+/// `{"output": …}`, `"empty"` or `{"failed": …}`: an output of `null` and no output are two things.
+mod outcome {
+    use super::{Deserialize, Deserializer, Failure, Serialize, Serializer, Value};
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Shown<'a> {
+        Output(&'a Value),
+        Empty,
+        Failed(&'a Failure),
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Read {
+        Output(Value),
+        Empty,
+        Failed(Box<Failure>),
+    }
+
+    type Outcome = Result<Option<Value>, Box<Failure>>;
+
+    pub(super) fn serialize<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+        match outcome {
+            Ok(Some(output)) => Shown::Output(output),
+            Ok(None) => Shown::Empty,
+            Err(failure) => Shown::Failed(failure),
+        }
+        .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Outcome, D::Error> {
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Output(output) => Ok(Some(output)),
+            Read::Empty => Ok(None),
+            Read::Failed(failure) => Err(failure),
+        })
+    }
+}
+
+/// A verdict as it is written, for the same reason.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum VerdictForm {
+    Happened,
+    HappenedWith(Value),
+    NotHappened,
+}
+
+impl From<Verdict> for VerdictForm {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Happened(None) => Self::Happened,
+            Verdict::Happened(Some(output)) => Self::HappenedWith(output),
+            Verdict::NotHappened => Self::NotHappened,
+        }
+    }
+}
+
+impl From<VerdictForm> for Verdict {
+    fn from(form: VerdictForm) -> Self {
+        match form {
+            VerdictForm::Happened => Self::Happened(None),
+            VerdictForm::HappenedWith(output) => Self::Happened(Some(output)),
+            VerdictForm::NotHappened => Self::NotHappened,
+        }
+    }
+}
