@@ -23,6 +23,8 @@ mod field_cases;
 mod gate;
 #[path = "it/gates_meet.rs"]
 mod gates_meet;
+#[path = "it/journal_rules.rs"]
+mod journal_rules;
 #[path = "it/journals.rs"]
 mod journals;
 #[path = "it/limits.rs"]

@@ -161,7 +161,7 @@ fn c15_null_absent_and_empty_are_three_things() {
                 assert_eq!(log.all()[0].input, *at(call, "/received_by_tool"));
                 let records = journal.runs()[0].records();
                 let toolwright::journal::Record::Begin(begin) = &records[0] else { panic!("{records:?}") };
-                let repaired: Vec<&str> = begin.repairs.iter().map(|repair| repair.pointer.as_str()).collect();
+                let repaired: Vec<&str> = begin.repairs().iter().map(|repair| repair.pointer.as_str()).collect();
                 assert_eq!(repaired, ["/name"]);
             }
             (Err(error), Some(kind)) => {

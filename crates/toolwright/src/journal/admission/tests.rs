@@ -156,7 +156,13 @@ fn an_answer_is_about_the_attempts_before_it_only() {
     assert_eq!(word(&admit(again, &first)), "doubt 2 None");
     let done = ok();
     assert_eq!(word(&admit(again.into_iter().chain([Entry::Finished(&done)]), &first)), r#"replay "sent""#);
-    // What comes later says more: the call went on while somebody answered for it.
+    // A call that went on while somebody answered for it: what comes later says more, but what was seen stays seen.
+    let (yes, unknown, nothing) = (said(Verdict::Happened(Some(json!(7)))), failed(EffectState::Unknown), failed(EffectState::NoEffect));
+    for failure in [&unknown, &nothing] {
+        assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&yes), Entry::Finished(failure)], &first)), "replay 7");
+    }
+    assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&no), Entry::Finished(&unknown)], &first)), r#"doubt 1 Some("own")"#);
+    assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&yes), Entry::Finished(&done)], &first)), r#"replay "sent""#);
     assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&no), Entry::Finished(&done)], &first)), r#"replay "sent""#);
 }
 
