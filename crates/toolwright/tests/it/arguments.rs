@@ -89,7 +89,7 @@ fn repairs_are_told_to_the_observer() {
 fn findings_have_pointers_that_lead_to_the_value() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"k~/": {"enum": ["x"]}}}}}, "additionalProperties": false}"#;
     let error = received(schema, r#"{"a": [{}, {"k~/": "y"}], "b": 1}"#).unwrap_err();
-    let Fault::InvalidArguments(issues) = error.root_cause() else { panic!("{error:?}") };
+    let Fault::InvalidInput { issues, .. } = error.root_cause() else { panic!("{error:?}") };
     let pointers: Vec<&str> = issues.iter().map(|issue| issue.pointer.as_str()).collect();
     assert_eq!(pointers.len(), 2);
     assert!(pointers.contains(&"/a/1/k~0~1") && pointers.contains(&""), "{pointers:?}");

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolwright::codes::{self, CODES};
-use toolwright::journal::{RunJournal, RunRecord};
+use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{
-    CallError, CancelSource, Composer, Context, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions, Policy, Refusal,
-    Registry, SpecIssue, StepOutputs, ToolError, Value, json, tool,
+    CallError, CancelSource, Composer, Context, Eventually, Refusal, HostChecks, HostGate, Invocation, Journal, JournalError,
+    PipelineOptions, Policy, Registry, SpecIssue, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, run, run_main, steps};
@@ -57,12 +57,12 @@ fn linted(spec: &Value) -> Said {
 fn registered(tool: toolwright::ToolDef) -> Said {
     let mut registry = Registry::new();
     registry.register(Log::new().echo("taken")).unwrap();
-    of_issues(&registry.register(tool).map(|_| ()).unwrap_err().issues)
+    of_issues(&registry.register(tool).map(|_| ()).unwrap_err().issues())
 }
 
 fn refused_by(checks: HostChecks) -> Said {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("main", &one("send", json!({})))).unwrap();
     let error = block_on(run(&registry.seal(), "main", json!({}))).unwrap_err();
@@ -81,15 +81,27 @@ fn reader(id: &str) -> toolwright::tool::ToolBuilder {
 
 fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Said {
     let events = Arc::new(Events::default());
-    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()), ())).unwrap();
+    block_on(catalog([tool], spec).invoke(invocation.observer(events.clone()), ())).unwrap();
     events.warnings().into_iter().map(|(code, _, message)| (code.to_owned(), message, None)).collect()
 }
 
 struct Broken;
 
 impl Journal for Broken {
-    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        Err(JournalError { reason: "disk full".into() })
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Err(JournalError::unwritable("disk full")))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 

@@ -126,7 +126,7 @@ impl Stage {
             }
             ("error", Some(_)) => {
                 let error = self.catalog.as_ref().unwrap_err();
-                assert!(error.issues.iter().all(|issue| issue.code == code_of(text(expected, "/error_kind"))), "{error:?}");
+                assert!(error.issues().iter().all(|issue| issue.code == code_of(text(expected, "/error_kind"))), "{error:?}");
                 assert!(self.log.is_empty());
             }
             ("error", None) => {
@@ -161,7 +161,7 @@ fn c15_null_absent_and_empty_are_three_things() {
                 assert_eq!(log.all()[0].input, *at(call, "/received_by_tool"));
                 let records = journal.runs()[0].records();
                 let toolwright::journal::Record::Begin(begin) = &records[0] else { panic!("{records:?}") };
-                let repaired: Vec<&str> = begin.repairs.iter().map(|repair| repair.pointer.as_str()).collect();
+                let repaired: Vec<&str> = begin.repairs().iter().map(|repair| repair.pointer.as_str()).collect();
                 assert_eq!(repaired, ["/name"]);
             }
             (Err(error), Some(kind)) => {
@@ -357,7 +357,7 @@ fn c48_malformed_references_are_all_named_when_the_composite_is_built() {
     let case = case("48-malformed-references-at-load");
     let stage = Stage::new(&case, true);
     stage.assert_as_expected(&case);
-    let issues = &stage.catalog.as_ref().unwrap_err().issues;
+    let issues = &stage.catalog.as_ref().unwrap_err().issues();
     let bad = at(&case, "/composition/steps/1/inputMapping").as_object().unwrap();
     assert_eq!(issues.len(), bad.len());
     for (issue, (key, value)) in issues.iter().zip(bad.iter()) {

@@ -195,9 +195,9 @@ fn whether_a_composite_has_side_effects_is_derived_and_it_must_be_listed_itself(
     };
     let (registry, outer) = with(&["send"]);
     let error = outer.unwrap_err();
-    assert_eq!((error.code(), error.issues.len()), ("step_not_chainable", 1));
-    assert_eq!(error.issues[0].pointer, "/steps/1/tool");
-    assert!(error.issues[0].help.as_deref().unwrap().contains("`notify`"));
+    assert_eq!((error.code(), error.issues().len()), ("step_not_chainable", 1));
+    assert_eq!(error.issues()[0].pointer, "/steps/1/tool");
+    assert!(error.issues()[0].help.clone().unwrap().contains("`notify`"));
     assert_eq!(registry.get("quiet").unwrap().effect(), Some(&Effect::read()));
     assert_eq!(registry.get("quiet").unwrap().has_side_effects(), Some(false));
     assert_eq!(registry.get("notify").unwrap().has_side_effects(), Some(true));
@@ -468,7 +468,7 @@ fn building_names_every_problem_at_once() {
         {"tool": "t", "inputMapping": {"w": "$later", "x": "$steps.who"}},
     ]});
     let error = composer.build("", "", json!({"type": "nonsense"}), &spec).unwrap_err();
-    let mut found: Vec<(&str, &str)> = error.issues.iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
+    let mut found: Vec<(&str, &str)> = error.issues().iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
     found.sort_unstable();
     assert_eq!(
         found,

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use toolwright::journal::{Begin, Finish, Record, RunJournal, RunRecord, StepKey};
+use toolwright::journal::{Admission, Begin, Claim, End, Finish, Record, Resolution, RunHistory, RunJournal, RunRecord, StepKey};
 use toolwright::{
-    Eventually, Fault, Invocation, Journal, JournalError, MemoryJournal, Policy, Registry, StepOutputs, ToolError, Value, json, tool,
+    Eventually, Fault, Invocation, Journal, JournalError, MemoryJournal, Policy, Registry, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Log, Moment, TestClock, block_on, catalog, composite, detail, steps};
@@ -25,7 +25,7 @@ impl Tape {
     fn write(&self, phase: &str, path: &str) -> Result<(), JournalError> {
         self.lines.lock().unwrap().push(format!("{phase} {path}"));
         match self.fails_at {
-            Some((at, place)) if at == phase && place == path => Err(JournalError { reason: "disk full".into() }),
+            Some((at, place)) if at == phase && place == path => Err(JournalError::unwritable("disk full")),
             _ => Ok(()),
         }
     }
@@ -36,19 +36,31 @@ impl Tape {
 }
 
 impl Journal for Tape {
-    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        self.write("open", &run.tool)?;
-        Ok(Arc::new(self.clone()))
+    fn open(&self, run: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        let opened = self.write("open", &run.tool);
+        Eventually::Now(opened.map(|()| Arc::new(self.clone()) as Arc<dyn RunJournal>))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 
 impl RunJournal for Tape {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
         // Writing takes a while, and everything must wait for it.
         let path = record.key.path();
         Eventually::Later(Box::pin(async move {
             tokio::task::yield_now().await;
-            self.write("begin", &path)
+            self.write("begin", &path).map(|()| Admission::Proceed { attempt: 1 })
         }))
     }
 
@@ -64,8 +76,16 @@ impl RunJournal for Tape {
         let _ = self.write("abandoned", &key.path());
     }
 
-    fn end(&self, ok: bool) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.write("end", if ok { "ok" } else { "failed" }))
+    fn resolve(&self, key: &StepKey, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.write("resolve", &key.path()))
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.write("end", if end.ok { "ok" } else { "failed" }))
+    }
+
+    fn epoch(&self) -> u64 {
+        1
     }
 }
 
@@ -190,13 +210,25 @@ struct FullDisk {
 }
 
 impl Journal for FullDisk {
-    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        Ok(Arc::new(self.clone()))
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Ok(Arc::new(self.clone())))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 
 impl RunJournal for FullDisk {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
         self.tape.begin(record)
     }
 
@@ -205,8 +237,20 @@ impl RunJournal for FullDisk {
         Eventually::Later(Box::pin(std::future::pending()))
     }
 
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        RunJournal::resolve(&self.tape, key, resolution)
+    }
+
     fn abandoned(&self, key: &StepKey) {
         self.tape.abandoned(key);
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        self.tape.end(end)
+    }
+
+    fn epoch(&self) -> u64 {
+        1
     }
 }
 
@@ -250,7 +294,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
         .map(|record| match record {
             Record::Begin(begin) => {
                 times.push(begin.at.unwrap());
-                let repairs: Vec<&str> = begin.repairs.iter().map(|repair| repair.pointer.as_str()).collect();
+                let repairs: Vec<&str> = begin.repairs().iter().map(|repair| repair.pointer.as_str()).collect();
                 format!("begin {} {} {} {repairs:?} {:?}", begin.key.path(), begin.key.tool(), begin.input, begin.impact.unwrap())
             }
             Record::Finish(finish) => {
@@ -260,7 +304,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
                     Err(failure) => format!("finish {} {}: {}", finish.key.path(), failure.code, failure.message),
                 }
             }
-            Record::End { ok } => format!("end {ok}"),
+            Record::End(end) => format!("end {} {:?}", end.ok, end.code),
             other => format!("{other:?}"),
         })
         .collect();
@@ -273,7 +317,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
             "begin main/1:b bad {} [] Once",
             "finish main/1:b own: no",
             r#"finish main own: Step "b" (tool: "bad") failed: no"#,
-            "end false",
+            r#"end false Some("own")"#,
         ]
     );
     assert!(times.is_sorted() && times.len() == 6);

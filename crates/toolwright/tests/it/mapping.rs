@@ -164,7 +164,7 @@ fn a_step_without_output_has_no_value() {
 
 fn build_issues(spec: &Value) -> Vec<SpecIssue> {
     let log = Log::new();
-    let issues = try_catalog([log.echo("echo")], spec).map(|_| Vec::new()).unwrap_or_else(|error| error.issues);
+    let issues = try_catalog([log.echo("echo")], spec).map(|_| Vec::new()).unwrap_or_else(|error| error.issues());
     assert!(log.is_empty());
     issues
 }

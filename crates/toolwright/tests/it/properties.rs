@@ -227,8 +227,8 @@ proptest! {
         if let Ok(read) = CompositeSpec::from_value(&spec)
             && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read))
         {
-            prop_assert!(!error.issues.is_empty());
-            within(&error.issues, &spec)?;
+            prop_assert!(!error.issues().is_empty());
+            within(&error.issues(), &spec)?;
         }
         let catalog = registry.seal();
         within(&catalog.lint(&spec), &spec)?;
@@ -246,8 +246,8 @@ proptest! {
             match composer.build("built", "", json!({}), &spec) {
                 Ok(tool) => prop_assert!(valid && tool.id() == "composable:built"),
                 Err(error) => {
-                    prop_assert!(!error.issues.is_empty());
-                    within(&error.issues, &spec)?;
+                    prop_assert!(!error.issues().is_empty());
+                    within(&error.issues(), &spec)?;
                 }
             }
             let options = PipelineOptions::new();
