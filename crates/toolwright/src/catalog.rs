@@ -26,10 +26,10 @@ mod listing;
 mod turn;
 mod view;
 
-pub(crate) use view::Home;
 pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
 pub use turn::Turn;
+pub(crate) use view::Home;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.
