@@ -37,6 +37,8 @@ mod journals;
 mod limits;
 #[path = "it/mapping.rs"]
 mod mapping;
+#[path = "it/numbered.rs"]
+mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
 #[path = "it/references.rs"]
