@@ -26,6 +26,9 @@ mod listing;
 mod turn;
 mod view;
 
+pub use folds::GoalSupport;
+pub use listing::{EffectSummary, ToolSummary};
+pub use turn::Turn;
 pub(crate) use view::Home;
 pub use view::{Registered, View};
 
