@@ -347,7 +347,7 @@ impl<R: Runtime> Call<R> {
 
     pub(crate) fn key(&self) -> StepKey {
         let node = self.node();
-        if node.repeats { StepKey::repeating(node.clone(), self.step) } else { StepKey::at(node.clone(), self.step) }
+        StepKey::at(node.clone(), self.step, node.repeats)
     }
 
     /// Whether the called tool says it changes nothing.

@@ -22,7 +22,7 @@
 //! registry.register(Composite::new("report", "Finds and shouts").spec(spec))?;
 //!
 //! let catalog = registry.seal();
-//! let result = catalog.invoke(Invocation::new("report", json!({ "topic": "ducks" }))).await?;
+//! let result = catalog.invoke(Invocation::new("report", json!({ "topic": "ducks" })), ()).await?;
 //! assert_eq!(result.output, Some(json!("ALL ABOUT DUCKS")));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

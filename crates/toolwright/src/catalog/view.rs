@@ -46,6 +46,33 @@ impl<R: Runtime> std::fmt::Debug for Registered<R> {
     }
 }
 
+impl<R: Runtime> Clone for Registered<R> {
+    fn clone(&self) -> Self {
+        Self {
+            tool: self.tool.clone(),
+            declared: self.declared.clone(),
+            chainability: self.chainability,
+            protocol: self.protocol.clone(),
+            fingerprint: self.fingerprint,
+            index: self.index,
+        }
+    }
+}
+
+impl<R: Runtime> From<&Registered<R>> for Declaration<R> {
+    /// What was registered, for another registry to judge anew.
+    fn from(registered: &Registered<R>) -> Self {
+        registered.declared.clone()
+    }
+}
+
+impl<R: Runtime> From<Registered<R>> for Declaration<R> {
+    /// What was registered, for another registry to judge anew.
+    fn from(registered: Registered<R>) -> Self {
+        registered.declared
+    }
+}
+
 impl<R: Runtime> std::ops::Deref for Registered<R> {
     type Target = ToolDef<R>;
 
