@@ -180,7 +180,7 @@ fn t4_5_1_a_tool_that_declares_nothing_is_described_without_an_effect() {
 
 #[test]
 fn a_composite_is_described_with_its_steps_and_effects() {
-    let mut registry = Registry::with_options(Options::<App>::new().policy(Policy::new().may_chain(["mail"]))).unwrap();
+    let mut registry = Registry::with_options(Options::<App>::new().policy(Policy::new().may_chain(["mail", "inner"]))).unwrap();
     let mail = App::tool("mail", "Sends a mail").effect(Effect::new("post", Impact::Once)).available(|cx| cx.can_send);
     registry.register_all([echo("find"), mail.echoes()]).unwrap();
     let inner = Composite::of(App::tool("inner", "Finds and mails")).step("look", "find", json!({})).step("send", "mail", json!({}));

@@ -1,8 +1,10 @@
 //! A model's raw arguments, before anything runs.
 
-use toolwright::{Limits, Options, Policy, Refusal, json};
+use std::sync::Arc;
 
-use crate::lifecycle_fixture::{App, Close, Notes, by, catalog, catalog_with, cx, echo, error, nobody, reads, said};
+use toolwright::{Journal, Limits, MemoryJournal, Options, Policy, Refusal, json};
+
+use crate::lifecycle_fixture::{App, AppCx, Close, Notes, by, catalog, catalog_with, cx, cx_with, echo, error, nobody, reads, said};
 
 fn schema() -> toolwright::Value {
     json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] })
@@ -17,11 +19,13 @@ fn t4_12_1_a_refusal_rejects_the_selection_and_nothing_runs() {
             n => Ok(json!({ "n": n.unwrap_or_default() * 2, "tag": cx.tag.as_str() })),
         }
     });
-    let catalog = catalog([tool.notes(&log)]);
-    assert_eq!(said(catalog.select("count", json!({ "n": -1 }), &cx())), by("selection_rejected", "count", "negative"));
-    assert_eq!(catalog.select("count", json!({ "n": 2 }), &cx()).unwrap(), json!({ "n": 4, "tag": "test" }));
+    let journal = MemoryJournal::new();
+    let options = Options::new().journal(|cx: &AppCx| cx.journal.clone().map(|journal| Arc::new(journal) as Arc<dyn Journal>));
+    let (cx, catalog) = (cx_with(|cx| cx.journal = Some(journal.clone())), catalog_with(options, [tool.notes(&log)]));
+    assert_eq!(said(catalog.select("count", json!({ "n": -1 }), &cx)), by("selection_rejected", "count", "negative"));
+    assert_eq!(catalog.select("count", json!({ "n": 2 }), &cx).unwrap(), json!({ "n": 4, "tag": "test" }));
     assert_eq!(log.all(), [""; 0]);
-    assert!(catalog.events().is_empty());
+    assert!(catalog.events().is_empty() && journal.runs().is_empty());
 }
 
 #[test]

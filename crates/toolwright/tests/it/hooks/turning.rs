@@ -1,6 +1,6 @@
 //! One turn, from a decision to its end.
 
-use toolwright::{Decision, Fault, Options, Phase, Protocol, Refusal, ToolBuilder, ToolDef, ToolError, json};
+use toolwright::{Decision, EffectRecord, Fault, Options, Phase, Protocol, Refusal, Retry, Runtime, ToolBuilder, ToolDef, ToolError, json};
 
 use crate::lifecycle_fixture::{App, Close, Notes, block_on, by, catalog, catalog_with, cx, d, error, reads, said};
 
@@ -173,6 +173,21 @@ fn tools_that_hand_a_turn_to_each_other_without_end_are_stopped() {
     let none = catalog_with(Options::new().limit_rewrites(0), tools());
     assert_eq!(error(block_on(none.turn(d("a"), &PHASES, cx()))).code(), "rewrite_loop");
     assert_eq!(log.all().iter().filter(|note| note.starts_with("ran")).count(), 1);
+}
+
+#[test]
+fn an_error_late_in_a_turn_says_what_has_happened_in_it() {
+    let writes = |id: &str| App::tool(id.to_owned(), "Writes").writes();
+    let sends = |next: &'static str| writes("send").complete(move |_, _| Some(d(next))).echoes();
+    let fails = writes("note").run_json(|_, _| async move { Err::<toolwright::Value, _>(ToolError::new("no room").nothing_happened()) });
+    let failed = error(turn([sends("note"), fails], d("send")));
+    assert_eq!((failed.tool(), failed.effects().len(), failed.retry()), ("note", 1, Retry::Never));
+    assert!(matches!(&failed.effects()[0], EffectRecord::Ran(ran) if ran.tool == "send"));
+    let refuses = writes("off").finalize(|_, _, _| Err(Refusal::new("x", "no")));
+    let failed = error(turn([sends("reply"), refuses.echoes()], d("send")));
+    assert_eq!((failed.code(), failed.effects().len()), ("finalize_failed", 1));
+    let both = turn([sends("other"), writes("other").echoes()], d("send")).unwrap();
+    assert_eq!((both.effects.len(), both.result.unwrap().effects.len()), (2, 1));
 }
 
 #[test]
