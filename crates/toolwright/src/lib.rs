@@ -59,13 +59,14 @@ pub mod refusal;
 pub mod registry;
 pub mod runtime;
 pub mod schema;
+pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tool;
 pub mod value;
 
 pub use cancel::{CancelSource, CancelToken};
-pub use catalog::{Catalog, Invocation, OnFailure, ToolResult};
+pub use catalog::{Catalog, Invocation, OnFailure, ResumeOptions, ToolResult};
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
@@ -79,9 +80,10 @@ pub use lifecycle::{Access, ContextFragment, IntentSpec, IntoHook, Lifecycle, Mo
 pub use limits::Limits;
 pub use reference::Dialect;
 pub use refusal::Refusal;
-pub use registry::{Declaration, Policy, RegisterError, Registry};
+pub use registry::{Declaration, Policy, RegisterError, Registry, SharedRegistry};
 pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
+pub use session::{ForgeError, ForgeTest, Session, SessionError};
 pub use tool::{Answer, BoxFuture, Effect, Example, Handler, Impact, Origin, ToolBuilder, ToolDef, ToolError, tool};
 pub use value::{Number, Object, Shape, Text, Value};
 

@@ -119,6 +119,8 @@ pub(crate) struct Def<R: Runtime> {
     /// None when no hook is declared, so that a call without hooks pays one look.
     pub(crate) hooks: Option<Arc<Hooks<R>>>,
     pub(crate) body: Body<R>,
+    /// Whether it may run now, for a tool that a session forged; no other has it.
+    pub(crate) health: Option<Arc<crate::session::Health>>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
 }
@@ -331,6 +333,7 @@ impl<R: Runtime> Def<R> {
             meta: self.meta.clone(),
             hooks: self.hooks.clone(),
             body: self.body.clone(),
+            health: self.health.clone(),
             root: OnceLock::new(),
         }
     }

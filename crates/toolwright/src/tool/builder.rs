@@ -91,6 +91,7 @@ impl<R: Runtime> ToolBuilder<R> {
             meta: R::Meta::default(),
             hooks: None,
             body: Body::Missing,
+            health: None,
             root: OnceLock::new(),
         };
         Self { def, hooks: Hooks::default() }
