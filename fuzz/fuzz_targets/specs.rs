@@ -23,7 +23,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 fn tools() -> Registry {
     let echo = |builder: toolwright::tool::ToolBuilder| builder.run_json(|input, _| std::future::ready(Ok(input)));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["w"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["w"]));
     for declared in [echo(tool("r", "reads").reads()), echo(tool("w", "writes").writes()), echo(tool("u", "says nothing"))] {
         registry.register(declared).expect("a plain tool");
     }
@@ -51,7 +51,7 @@ fuzz_target!(|bytes: &[u8]| {
     look_at(&catalog.lint(&spec));
     if catalog.get("main").is_some() {
         for call in [Invocation::new("main", spec.clone()), Invocation::new("main", spec.clone()).rehearse(StepOutputs::new())] {
-            if let Err(error) = block_on(catalog.invoke(call)) {
+            if let Err(error) = block_on(catalog.invoke(call, ())) {
                 assert!(codes::page(error.code()).is_some());
             }
         }

@@ -91,7 +91,7 @@ impl Host {
             Want::Tool(id) => Some(needs::of(&config, id)),
             Want::Everything | Want::FilesOnly => None,
         };
-        let policy = Policy::new().side_effecting_tools(grants.listed());
+        let policy = Policy::new().may_chain(grants.listed());
         let mut build = Build {
             config: &config,
             grants,

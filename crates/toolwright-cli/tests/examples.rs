@@ -49,7 +49,7 @@ fn report(folder: &Path, arguments: &[&str]) -> Value {
     let judge = judge.run_json(move |_input, _call| std::future::ready(Ok(document.clone())));
     let catalog = Registry::new().with(judge).unwrap().seal();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let judged = runtime.block_on(catalog.invoke(Invocation::new("judge", json!({}))));
+    let judged = runtime.block_on(catalog.invoke(Invocation::new("judge", json!({})), ()));
     assert!(judged.is_ok(), "the report is not what its schema says: {judged:?}");
     report
 }

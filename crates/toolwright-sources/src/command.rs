@@ -34,10 +34,10 @@
 //! command.stdout = Stdout::Lines;
 //!
 //! let catalog = Registry::new().with(command.into_tool()?)?.seal();
-//! let result = catalog.invoke(Invocation::new("say", json!({ "words": ["; ls", "$HOME"] }))).await?;
+//! let result = catalog.invoke(Invocation::new("say", json!({ "words": ["; ls", "$HOME"] })), ()).await?;
 //! assert_eq!(result.output, Some(json!(["; ls", "$HOME"])));
 //!
-//! let refused = catalog.invoke(Invocation::new("say", json!({ "words": ["--version"] }))).await;
+//! let refused = catalog.invoke(Invocation::new("say", json!({ "words": ["--version"] })), ()).await;
 //! assert_eq!(refused.unwrap_err().code(), "invalid_args");
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

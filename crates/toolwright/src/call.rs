@@ -215,14 +215,24 @@ pub(crate) async fn perform<R: Runtime>(
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
     let ended = report::watches(frame, &call).then(|| Box::new(Ended::of(&call, tool)));
-    let outcome = match &frame.life.journal {
-        None => execute(frame, call, tool, passage).await,
+    let outcome = match frame.life.journal.get() {
+        None => unrecorded(frame, call, tool, passage).await,
         Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
     };
     match ended {
         None => outcome,
         Some(ended) => ended.tell(outcome, passage),
     }
+}
+
+/// Execution without a journal.
+async fn unrecorded<R: Runtime>(frame: &Frame, call: Call<R>, tool: &ToolDef<R>, passage: &mut Passage) -> Result<(), CallError> {
+    report::started(&call, tool);
+    let Some(clock) = &frame.life.clock else { return execute(frame, call, tool, passage).await };
+    let began = clock.now();
+    let outcome = execute(frame, call, tool, passage).await;
+    passage.times = Some((began, clock.now()));
+    outcome
 }
 
 /// How a call ends that was cancelled before its tool started, in the words of whoever asked.

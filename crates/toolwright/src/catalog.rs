@@ -1,72 +1,111 @@
 //! A sealed catalogue: reading it, and starting calls in it. Nothing in it
 //! changes, so reading takes no lock and touches no shared counter.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::call::{self, Passage};
+use arc_swap::ArcSwap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
-use crate::composite::lint;
-use crate::composite::run::not_executed;
-use crate::composite::spec::SpecIssue;
-use crate::diagnostics::Diagnostics;
-use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Context, Mode, Run, Scope, StepName};
-use crate::gate::{Chainability, HostChecks};
-use crate::journal::{Journal, RunRecord};
-use crate::limits::Limits;
-use crate::tool::{Answer, ToolDef};
+use crate::diagnostics::ring::EventRing;
+use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
+use crate::error::CallError;
+use crate::frame::{Clock, Mode, RunId, Timestamp};
+use crate::journal::{Journal, StepKey};
+use crate::runtime::{IntoContext, Rt, Runtime};
+use crate::tool::Effect;
 use crate::value::{Text, Value};
 
-pub(crate) struct Entry {
-    pub(crate) tool: ToolDef,
-    pub(crate) chainability: Chainability,
+pub(crate) mod enter;
+mod folds;
+mod listing;
+mod resume;
+mod turn;
+mod view;
+
+pub(crate) use view::Home;
+#[expect(unused_imports, reason = "called when a journal is opened")]
+pub(crate) use resume::forged_of;
+pub use resume::ResumeOptions;
+pub use view::{Registered, View};
+
+/// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.
+pub(crate) struct Live {
+    pub(crate) diagnostics: ArcSwap<Diagnostics>,
+    pub(crate) events: EventRing,
 }
 
-pub(crate) struct View {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) index: HashMap<Text, usize>,
-    pub(crate) checks: Option<HostChecks>,
-    pub(crate) limits: Limits,
+/// A sealed, ordered set of tools. Clones share it. It reads as a [`View`].
+///
+/// ```
+/// use toolwright::{Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let result = catalog.invoke(Invocation::new("echo", json!({ "x": 1 })), ()).await?;
+/// assert_eq!(result.value(), &json!({ "x": 1 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Catalog<R: Runtime = Rt> {
+    pub(crate) view: Arc<View<R>>,
+    pub(crate) live: Arc<Live>,
 }
 
-/// Where composites find the catalogue that they were linked in, once it is sealed.
-pub(crate) type Home = Arc<OnceLock<Weak<View>>>;
-
-impl View {
-    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
-        self.entries.get(at)
+impl<R: Runtime> Clone for Catalog<R> {
+    fn clone(&self) -> Self {
+        Self { view: self.view.clone(), live: self.live.clone() }
     }
-
-    fn find(&self, name: &str) -> Option<&Entry> {
-        self.index.get(name).and_then(|at| self.entries.get(*at))
-    }
 }
 
-/// A sealed, ordered set of tools. Clones share it.
-#[derive(Clone)]
-pub struct Catalog(Arc<View>);
-
-impl std::fmt::Debug for Catalog {
+impl<R: Runtime> std::fmt::Debug for Catalog<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.tools().map(ToolDef::name)).finish()
+        self.view.fmt(f)
+    }
+}
+
+impl<R: Runtime> std::ops::Deref for Catalog<R> {
+    type Target = View<R>;
+
+    fn deref(&self) -> &View<R> {
+        &self.view
     }
 }
 
 /// One call to be made.
+///
+/// ```
+/// use toolwright::{CancelSource, Invocation, json};
+/// let cancel = CancelSource::new();
+/// let call = Invocation::new("search", json!({ "topic": "ducks" })).cancel(cancel.token()).run_id("run-17");
+/// ```
 #[must_use]
 pub struct Invocation {
-    tool: Text,
-    input: Value,
-    run_id: Text,
-    cancel: CancelToken,
-    context: Context,
-    mode: Mode,
+    pub(crate) tool: Text,
+    pub(crate) input: Value,
+    pub(crate) run_id: Option<Text>,
+    pub(crate) cancel: CancelToken,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) mode: Mode,
     pub(crate) journal: Option<Arc<dyn Journal>>,
-    pub(crate) diagnostics: Diagnostics,
+    pub(crate) diagnostics: Option<Diagnostics>,
+    pub(crate) logger: Option<Arc<dyn Recorder>>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) said: Option<Box<Said>>,
+}
+
+/// What a caller says about a run, for the journal to keep.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) owner: Option<Text>,
+    pub(crate) lease: Option<Duration>,
+    pub(crate) session: Option<Text>,
+    pub(crate) principal: Option<Text>,
+    pub(crate) context_key: Option<Text>,
 }
 
 impl std::fmt::Debug for Invocation {
@@ -81,13 +120,15 @@ impl Invocation {
         Self {
             tool: tool.into(),
             input,
-            run_id: arcstr::literal!("run"),
+            run_id: None,
             cancel: CancelToken::never(),
-            context: Context::default(),
+            timeout: None,
             mode: Mode::Real,
             journal: None,
-            diagnostics: Diagnostics::disabled(),
+            diagnostics: None,
+            logger: None,
             clock: None,
+            said: None,
         }
     }
 
@@ -96,21 +137,22 @@ impl Invocation {
         self
     }
 
-    /// Name of the run: with the path of a call it makes the idempotency key.
+    /// Name of the run: with the path of a call it makes the idempotency key, and the journal knows the run by it. The
+    /// same id again takes the run up again. Without one, an id is drawn that nobody has had.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
-        self.run_id = id.into();
+        self.run_id = Some(id.into());
         self
     }
 
-    /// Lets the caller cancel it.
+    /// Lets the caller cancel it. It can only shorten the life of the call.
     pub fn cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// What the caller says about itself.
-    pub fn context(mut self, context: Context) -> Self {
-        self.context = context;
+    /// Cancels it when so much time has passed. Needs a clock; without one, the call is refused.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 
@@ -126,21 +168,53 @@ impl Invocation {
         self
     }
 
-    /// Where intents and outcomes are written. A dry run writes none.
+    /// Where intents and outcomes are written, in place of what the host's port says. A dry run writes none.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
         self
     }
 
-    /// Where facts about it go: a log, and whoever watches.
+    /// Where the facts of the run are told; before every other scope.
     pub fn diagnostics(mut self, diagnostics: Diagnostics) -> Self {
-        self.diagnostics = diagnostics;
+        self.diagnostics = Some(diagnostics);
         self
     }
 
-    /// The host's clock. Without one, a cancelled tool with side effects has as long as it likes to answer.
+    /// A recorder for this call and those inside it; their tools may write to it.
+    pub fn logger(mut self, logger: Arc<dyn Recorder>) -> Self {
+        self.logger = Some(logger);
+        self
+    }
+
+    /// The host's clock, in place of that of the options.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Who takes the run up, and for how long nobody else may. Without a lease, the next one takes it over.
+    pub fn claimed_by(mut self, owner: impl Into<Text>, lease: Option<Duration>) -> Self {
+        let said = self.said.get_or_insert_default();
+        said.owner = Some(owner.into());
+        said.lease = lease;
+        self
+    }
+
+    /// The session the run belongs to, for the journal.
+    pub fn session(mut self, session: impl Into<Text>) -> Self {
+        self.said.get_or_insert_default().session = Some(session.into());
+        self
+    }
+
+    /// On whose behalf the run is, for the journal.
+    pub fn principal(mut self, principal: impl Into<Text>) -> Self {
+        self.said.get_or_insert_default().principal = Some(principal.into());
+        self
+    }
+
+    /// What the host can make the context from again; the context itself is never written.
+    pub fn context_key(mut self, key: impl Into<Text>) -> Self {
+        self.said.get_or_insert_default().context_key = Some(key.into());
         self
     }
 }
@@ -156,6 +230,17 @@ pub enum OnFailure {
 }
 
 /// A call that succeeded.
+///
+/// ```
+/// use toolwright::{Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let nine = tool("nine", "Always nine").reads().run_json(|_, _| async move { Ok(json!(9)) });
+/// let result = Registry::new().with(nine)?.seal().invoke(Invocation::new("nine", json!({})), ()).await?;
+/// assert_eq!(result.parse::<u8>()?, 9);
+/// assert_eq!(result.record().tool, "nine");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ToolResult {
@@ -163,7 +248,7 @@ pub struct ToolResult {
     pub output: Option<Value>,
     /// Media type of the output, when the tool said one.
     pub content_type: Option<Text>,
-    /// What happened, or would have.
+    /// What happened, or would have; that of calls inside it first.
     pub effects: Vec<EffectRecord>,
     /// Repairs and replacements worth telling.
     pub notes: Vec<Text>,
@@ -171,9 +256,94 @@ pub struct ToolResult {
     pub content: Option<Value>,
     /// The tool's own facts.
     pub details: Option<Value>,
+    pub(crate) made: Option<Box<Made>>,
+}
+
+/// How a result was made; turned into text only when somebody asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) run: RunId,
+    pub(crate) key: StepKey,
+    pub(crate) effect: Option<Effect>,
+    pub(crate) replayed: bool,
+    pub(crate) told: bool,
+    pub(crate) times: Option<(Timestamp, Timestamp)>,
+}
+
+/// What is on record of a call that succeeded: plain data.
+///
+/// ```
+/// use toolwright::CallRecord;
+/// let text = r#"{"key": {"run": "r1", "path": "echo"}, "tool": "echo", "effect": null, "replayed": false}"#;
+/// let record: CallRecord = serde_json::from_str(text)?;
+/// assert_eq!(record.key.to_string(), "r1/echo");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// Which call of which run.
+    pub key: CallKey,
+    /// The tool.
+    pub tool: Text,
+    /// Its effect, as registered.
+    pub effect: Option<Effect>,
+    /// The answer came from the journal; the tool did not run.
+    pub replayed: bool,
+    /// The diagnostic span, when facts were told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Text>,
+    /// When it began, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// How long it took, if there is a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// What happened: the effects of calls inside it, in order, and its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectRecord>,
 }
 
 impl ToolResult {
+    /// The output; `null` when the tool gave none.
+    pub fn value(&self) -> &Value {
+        self.output.as_ref().unwrap_or(&Value::Null)
+    }
+
+    /// The output as a value of this type.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, crate::value::ValueError> {
+        self.value().deserialize()
+    }
+
+    /// The answer came from the journal; the tool did not run.
+    pub fn replayed(&self) -> bool {
+        self.made.as_ref().is_some_and(|made| made.replayed)
+    }
+
+    /// What is on record of the call.
+    pub fn record(&self) -> CallRecord {
+        let Some(made) = &self.made else { return CallRecord { effects: self.effects.clone(), ..CallRecord::default() } };
+        let path: Text = made.key.path().into();
+        CallRecord {
+            span: made.told.then(|| path.clone()),
+            key: CallKey { run: made.run.text(), path },
+            tool: made.key.tool().into(),
+            effect: made.effect.clone(),
+            replayed: made.replayed,
+            started: made.times.map(|(began, _)| began),
+            duration: made.times.map(|(began, ended)| Duration::from_nanos(ended.0.saturating_sub(began.0))),
+            effects: self.effects.clone(),
+        }
+    }
+
+    /// What a dry run left out: steps that would have had an effect.
+    pub fn would_run(&self) -> impl Iterator<Item = &EffectRecord> {
+        self.effects.iter().filter(|effect| matches!(effect, EffectRecord::WouldRun { .. }))
+    }
+
     /// The JSON form: `{success: true, output, contentType, effects}`.
     pub fn to_value(&self) -> Value {
         let mut pairs: Vec<(Text, Value)> = vec![("success".into(), true.into())];
@@ -187,55 +357,75 @@ impl ToolResult {
     }
 }
 
-impl Catalog {
-    pub(crate) fn new(view: View, home: &Home) -> Self {
+impl<R: Runtime> Catalog<R> {
+    pub(crate) fn new(view: View<R>, home: &Home<R>) -> Self {
+        let live = Live {
+            diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),
+            events: EventRing::new(view.options.events),
+        };
         let view = Arc::new(view);
         // Only the one registry that made it ever sets it.
         let _ = home.set(Arc::downgrade(&view));
-        Self(view)
+        Self { view, live: Arc::new(live) }
     }
 
-    /// The tool of this name.
-    pub fn get(&self, name: &str) -> Option<&ToolDef> {
-        self.0.find(name).map(|entry| &entry.tool)
+    /// Where the facts of later calls go when nothing else says it; `None` for nowhere. Calls that have begun keep
+    /// theirs.
+    pub fn set_diagnostics(&self, diagnostics: Option<Diagnostics>) {
+        self.live.diagnostics.store(Arc::new(diagnostics.unwrap_or_default()));
     }
 
-    /// All tools, in the order of registration.
-    pub fn tools(&self) -> impl Iterator<Item = &ToolDef> {
-        self.0.entries.iter().map(|entry| &entry.tool)
+    /// Another handle on the same tools, with diagnostics and events of its own.
+    pub fn with_diagnostics(&self, diagnostics: Diagnostics) -> Self {
+        let live = Live { diagnostics: ArcSwap::from_pointee(diagnostics), events: EventRing::new(self.view.options.events) };
+        Self { view: self.view.clone(), live: Arc::new(live) }
     }
 
-    /// Whether a composite may use this tool.
-    pub fn chainability(&self, name: &str) -> Chainability {
-        self.0.find(name).map_or(Chainability::Missing, |entry| entry.chainability)
+    /// The newest events of tools, oldest first.
+    pub fn events(&self) -> Vec<ToolEvent> {
+        self.live.events.all()
     }
 
-    /// The nearest name that exists, for a "did you mean".
-    pub fn nearest(&self, name: &str) -> Option<&str> {
-        crate::nearest::nearest(name, self.tools().map(ToolDef::name))
+    /// The events with the number `seq` and later ones, oldest first.
+    pub fn events_since(&self, seq: u64) -> Vec<ToolEvent> {
+        self.live.events.since(seq)
     }
 
-    /// Everything that can be found in a specification over this catalogue before anything runs.
-    pub fn lint(&self, spec: &Value) -> Vec<SpecIssue> {
-        let known: Vec<&str> = self.tools().map(ToolDef::name).collect();
-        lint::lint(spec, None, &|name| (self.get(name).cloned(), self.chainability(name)), &known)
+    /// How many events were kept once and are not any more.
+    pub fn events_dropped(&self) -> u64 {
+        self.live.events.dropped()
     }
 
-    /// Makes one call.
+    /// Calls a tool by its id. Made from inside a tool, it is part of that tool's call.
     ///
     /// # Errors
     /// [`CallError`] says what ended it, how far it got and which effects happened.
-    pub async fn invoke(&self, invocation: Invocation) -> Result<ToolResult, CallError> {
-        let Some(entry) = self.0.find(&invocation.tool) else {
-            let nearest = self.nearest(&invocation.tool).map(Text::from);
-            return Err(Fault::Unavailable { tool: invocation.tool, nearest }.into());
-        };
-        run_one(Some(&self.0), &entry.tool, invocation).await
+    pub async fn invoke(&self, invocation: Invocation, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
+        let entry = self.view.require(&invocation.tool)?;
+        enter::from_handle(self, &entry.tool, invocation, None, context.into_context()).await
+    }
+
+    /// Runs the tool that answers to a decision, by delegate or id, with the decision's arguments. It authorizes; it does
+    /// not inspect: that is once a decision, by [`View::assert_decision`] or [`Catalog::turn`].
+    ///
+    /// # Errors
+    /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
+    pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
+        let id = R::invocation_id(decision);
+        let Some(entry) = self.view.claimed(id) else { return Err(self.view.unclaimed(id)) };
+        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
+        enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others
     /// alone; with [`OnFailure::Stop`] calls not yet sent are not sent and running ones are cancelled.
-    pub async fn invoke_all(&self, invocations: Vec<Invocation>, on_failure: OnFailure) -> Vec<Result<ToolResult, CallError>> {
+    pub async fn invoke_all(
+        &self,
+        invocations: Vec<Invocation>,
+        on_failure: OnFailure,
+        context: impl IntoContext<R::Context>,
+    ) -> Vec<Result<ToolResult, CallError>> {
+        let context = &context.into_context();
         let mut sources = Vec::new();
         let calls: Vec<Invocation> = invocations
             .into_iter()
@@ -248,7 +438,7 @@ impl Catalog {
             .collect();
         let sources = &sources;
         let calls = calls.into_iter().map(|invocation| async move {
-            let outcome = self.invoke(invocation).await;
+            let outcome = self.invoke(invocation, context.clone()).await;
             if outcome.is_err() && on_failure == OnFailure::Stop {
                 sources.iter().for_each(crate::cancel::CancelSource::cancel);
             }
@@ -256,91 +446,4 @@ impl Catalog {
         });
         futures_util::future::join_all(calls).await
     }
-}
-
-/// A root call: from an invocation to a result.
-pub(crate) async fn run_one(view: Option<&Arc<View>>, tool: &ToolDef, invocation: Invocation) -> Result<ToolResult, CallError> {
-    let Invocation { input, run_id, cancel, context, mode, journal, diagnostics, clock, .. } = invocation;
-    let dry = !matches!(mode, Mode::Real);
-    let input = if input.is_null() && view.is_some() { Value::object::<Text, Value>([]) } else { input };
-    let journal = match journal.filter(|_| !dry) {
-        Some(journal) => {
-            let calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
-            let record = RunRecord { id: run_id.clone(), tool: tool.0.name.clone(), input: input.clone(), calls };
-            let state = EffectState::NotStarted;
-            Some(journal.open(record).map_err(|error| Fault::Journal { phase: "open", error, state })?)
-        }
-        None => None,
-    };
-    let run = Arc::new(Run {
-        id: run_id,
-        view: view.cloned(),
-        cancel,
-        context,
-        journal,
-        diagnostics,
-        clock,
-        mode,
-        limits: view.map_or_else(Limits::default, |view| view.limits.clone()),
-    });
-    let scope = Scope { run: run.clone(), node: tool.root_node(), effectless: false };
-    let outcome = root(&run, Call { scope: Arc::new(scope), step: 0 }, tool, input).await;
-    let ended = match &run.journal {
-        Some(journal) => journal.end(outcome.is_ok()).get().await,
-        None => Ok(()),
-    };
-    // What ended the run says more than a journal that could not be closed.
-    let mut result = outcome?;
-    if let Err(error) = ended {
-        let state = if result.effects.is_empty() { EffectState::NoEffect } else { EffectState::Happened };
-        let source = Fault::Journal { phase: "end", error, state }.into();
-        return Err(Fault::Output(OutputError { completed: Vec::new(), effects: result.effects, source }).into());
-    }
-    result.notes.extend(unused_outputs(&run));
-    Ok(result)
-}
-
-async fn root(run: &Run, call: Call, tool: &ToolDef, input: Value) -> Result<ToolResult, CallError> {
-    let mut passage = Passage { arguments: input, ..Passage::default() };
-    call::prepare(&call, tool, &mut passage)?;
-    let repairs = passage.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
-    if !tool.is_composite() && !matches!(run.mode, Mode::Real) {
-        let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
-        if let Some(dry) = not_executed(&call, 0, &name, tool, &passage.arguments) {
-            let (output, effect) = dry?;
-            return Ok(ToolResult { output: Some(output), effects: vec![effect], notes: repairs, ..ToolResult::default() });
-        }
-    }
-    let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
-    match call::perform(run, call, tool, &mut passage, None).await {
-        Err(error) if effect_of_leaf => return Err(error.of_leaf(&tool.0.name)),
-        outcome => outcome?,
-    }
-    Ok(result_of(passage.answer, tool, effect_of_leaf, repairs))
-}
-
-fn result_of(mut answer: Answer, tool: &ToolDef, effect_of_leaf: bool, repairs: Vec<Text>) -> ToolResult {
-    let more = answer.more.take().map(|more| *more).unwrap_or_default();
-    let ran = || {
-        let step = effect::StepRecord { step: tool.0.name.clone(), index: 0, tool: tool.0.name.clone(), via: Vec::new() };
-        vec![EffectRecord::Ran(step)]
-    };
-    let reported = more.effects.unwrap_or_default();
-    // A tool that reports nothing at all cannot unsay that it ran.
-    let effects = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
-    let mut notes = repairs;
-    notes.extend(more.notes);
-    ToolResult { output: answer.output, content_type: more.content_type, effects, notes, content: more.content, details: more.details }
-}
-
-/// Outputs that were given for steps that do not exist, or were not asked for.
-fn unused_outputs(run: &Run) -> Vec<Text> {
-    let (Mode::Dry(outputs) | Mode::Rehearse(outputs)) = &run.mode else { return Vec::new() };
-    let unused = outputs.unused();
-    let notes: Vec<Text> =
-        unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
-    for note in &notes {
-        run.diagnostics.warn("unused_step_output", || (String::new(), note.to_string()));
-    }
-    notes
 }

@@ -56,12 +56,16 @@ pub(crate) struct Derived {
     pub(crate) effects_left_out: usize,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
+    /// Some step's tool is only available in some contexts.
+    pub(crate) conditional: bool,
+    /// The composite promises an output of its own, beyond that of its last step.
+    pub(crate) own_output: bool,
 }
 
 impl Default for Derived {
     /// Those of a composite without steps.
     fn default() -> Self {
-        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1 }
+        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1, conditional: false, own_output: false }
     }
 }
 
@@ -177,6 +181,28 @@ impl<R: Runtime> CompositeBody<R> {
     /// How deep composites nest in it; 1 for a composite of leaves.
     pub fn depth(&self) -> u32 {
         self.derived.depth
+    }
+
+    /// Whether being available depends on the context because of a step.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.derived.conditional
+    }
+
+    /// Whether the composite promises an output of its own, beyond that of its last step.
+    pub(crate) fn promises_output(&self) -> bool {
+        self.derived.own_output
+    }
+
+    /// Whether its steps are tools of a catalogue, and not of a composer's gate.
+    pub(crate) fn is_of_a_catalog(&self) -> bool {
+        matches!(self.gate, GateOf::Catalog { .. })
+    }
+
+    /// Whether every step's tool is available. Tools behind a composer's gate are asked when their turn comes.
+    pub(crate) fn steps_available(&self, context: &R::Context) -> bool {
+        let GateOf::Catalog { links, home } = &self.gate else { return true };
+        let Some(view) = home.get().and_then(std::sync::Weak::upgrade) else { return true };
+        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available(context)))
     }
 
     /// Tells it from every other composite that is there at the same time.
@@ -311,6 +337,12 @@ impl<R: Runtime> Composite<R> {
     pub fn origin(mut self, origin: Origin) -> Self {
         self.head = self.head.origin(origin);
         self
+    }
+
+    /// A composite from the head of one that is registered elsewhere.
+    pub(crate) fn from_parts(mut head: crate::tool::Def<R>, spec: CompositeSpec) -> Self {
+        let hooks = head.hooks.take().map(|hooks| (*hooks).clone()).unwrap_or_default();
+        Self { head: ToolBuilder { def: head, hooks }, spec, wrong: Vec::new() }
     }
 
     /// The name it is registered under.

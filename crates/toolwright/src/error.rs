@@ -71,9 +71,12 @@ impl CallError {
     }
 
     /// Says which tool it was, for a root call of a tool with side effects.
-    pub(crate) fn of_leaf(mut self, tool: &Text) -> Self {
+    pub(crate) fn of_leaf(mut self, tool: &Text, inside: Vec<EffectRecord>, effectful: bool) -> Self {
         let ran = || EffectRecord::Ran(StepRecord { step: tool.clone(), index: 0, tool: tool.clone(), via: Vec::new() });
-        let effects = if self.effect_state() == EffectState::Happened { vec![ran()] } else { Vec::new() };
+        let mut effects = inside;
+        if effectful && self.effect_state() == EffectState::Happened {
+            effects.push(ran());
+        }
         self.0.leaf = Some(Leaf { tool: tool.clone(), effects });
         self
     }

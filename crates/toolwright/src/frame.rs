@@ -2,14 +2,14 @@
 //! tools. Kept by the runtime, where no tool or caller can reset it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::cancel::CancelToken;
 use crate::catalog::{Invocation, Live, ToolResult, View};
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::EffectRecord;
-use crate::diagnostics::{CallKey, Diagnostics, EventName, Recorder, SpanFields, payload};
+use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
 use crate::journal::{RunJournal, StepKey};
 use crate::limits::Limits;
@@ -82,7 +82,8 @@ pub(crate) enum Mode {
 /// One run: what all its calls share.
 pub(crate) struct Life {
     pub(crate) id: RunId,
-    pub(crate) journal: Option<Arc<dyn RunJournal>>,
+    /// Opened when the run's first call may be made.
+    pub(crate) journal: OnceLock<Arc<dyn RunJournal>>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
@@ -144,6 +145,11 @@ impl Nested {
         if !effects.is_empty() {
             self.with(step, |inner| inner.effects.extend(effects.iter().cloned()));
         }
+    }
+
+    /// What calls inside `step` have done so far.
+    pub(crate) fn peek_effects(&self, step: u32) -> Vec<EffectRecord> {
+        if self.used.load(Ordering::Acquire) { self.with(step, |inner| inner.effects.clone()) } else { Vec::new() }
     }
 
     /// What calls inside `step` did; asked once, when it ends.
@@ -266,7 +272,7 @@ impl<R: Runtime> Call<R> {
 
     /// Where this call is, to hand on to a task of its own.
     pub fn frame(&self) -> FrameRef {
-        FrameRef { frame: self.scope.frame.clone(), step: self.step }
+        FrameRef { frame: self.scope.frame.clone(), step: self.step, reads: self.reads() }
     }
 
     /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
@@ -340,11 +346,14 @@ impl<R: Runtime> Call<R> {
     }
 
     pub(crate) fn key(&self) -> StepKey {
-        StepKey::new(self.node().clone(), self.step)
+        let node = self.node();
+        StepKey::at(node.clone(), self.step, node.repeats)
     }
 
-    pub(crate) fn call_key(&self) -> CallKey {
-        CallKey { run: self.life().id.text(), path: self.path().into() }
+    /// Whether the called tool says it changes nothing.
+    fn reads(&self) -> bool {
+        let tool = self.scope.host.view.as_ref().and_then(|view| view.get(self.tool()));
+        tool.is_some_and(|tool| tool.has_side_effects() == Some(false))
     }
 
     /// Where this call is, as text.

@@ -111,6 +111,22 @@ impl JournalError {
         Self::new(JournalErrorKind::Unwritable, reason)
     }
 
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self.kind {
+            JournalErrorKind::Unwritable => "make room or writable the place where the journal is kept, then run again",
+            JournalErrorKind::Unreadable => "make the place where the journal is kept readable, then run again",
+            JournalErrorKind::Corrupt => {
+                "nothing of the run is done again by itself; look at what can be read, and put back a copy of the journal"
+            }
+            JournalErrorKind::Fenced => "let the other one go on; load the run to see how far it is",
+            JournalErrorKind::Claimed => "wait until that claim is over, then try again",
+            JournalErrorKind::Diverged => "give this run an id of its own, or run the recorded tool with the recorded input",
+            JournalErrorKind::Unknown => "load the run to see its calls",
+            JournalErrorKind::NotInDoubt => "load the run to see what is recorded of the call",
+        }
+    }
+
     /// The claim with `epoch` was superseded by the one with `newest`.
     pub fn fenced(run: &str, epoch: u64, newest: u64) -> Self {
         let reason = format!("run `{}` was claimed again: this is claim {epoch}, and the newest is {newest}", crate::cut(run, 80));

@@ -22,7 +22,7 @@
 //! registry.register(Composite::new("report", "Finds and shouts").spec(spec))?;
 //!
 //! let catalog = registry.seal();
-//! let result = catalog.invoke(Invocation::new("report", json!({ "topic": "ducks" }))).await?;
+//! let result = catalog.invoke(Invocation::new("report", json!({ "topic": "ducks" })), ()).await?;
 //! assert_eq!(result.output, Some(json!("ALL ABOUT DUCKS")));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -48,12 +48,16 @@ pub mod composer;
 pub mod composite;
 pub mod diagnostics;
 pub mod error;
+pub mod fingerprint;
 pub mod frame;
 pub mod gate;
 pub mod journal;
 pub mod lifecycle;
 pub mod limits;
 pub mod nearest;
+pub mod options;
+pub mod policy;
+pub mod protocol;
 pub mod reference;
 pub mod refusal;
 pub mod registry;
@@ -66,25 +70,31 @@ pub mod tool;
 pub mod value;
 
 pub use cancel::{CancelSource, CancelToken};
-pub use catalog::{Catalog, Invocation, OnFailure, ResumeOptions, ToolResult};
+pub use catalog::{CallRecord, Catalog, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, View};
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
 };
 pub use diagnostics::{Detail, Diagnostics, EventName, Fact, Identity, Observer, Recorder, Sink, SpanFields, ToolEvent};
-pub use error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
-pub use frame::{Call, Clock, Context, Timestamp};
+pub use error::{CallError, EffectState, Fault, OutputError, Retry, StepError, Unresolved};
+pub use fingerprint::Fingerprint;
+pub use frame::{Attached, Call, Clock, Context, FrameRef, Timestamp, current_frame};
 pub use gate::{Approver, Chainability, HostChecks, HostGate, StepCheck, StepGate, StepRequest};
 pub use journal::{Eventually, Journal, JournalError, MemoryJournal};
 pub use lifecycle::{Access, ContextFragment, IntentSpec, IntoHook, Lifecycle, ModelField, Rule};
 pub use limits::Limits;
+pub use options::Options;
+pub use policy::Policy;
+pub use protocol::{Protocol, ProtocolSet};
 pub use reference::Dialect;
 pub use refusal::Refusal;
-pub use registry::{Declaration, Policy, RegisterError, Registry, SharedRegistry};
+pub use registry::{Declaration, RegisterError, RegisterFault, Registry, SharedRegistry};
 pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
 pub use session::{ForgeError, ForgeTest, Session, SessionError};
-pub use tool::{Answer, BoxFuture, Effect, Example, Handler, Impact, Origin, ToolBuilder, ToolDef, ToolError, tool};
+pub use tool::{
+    Answer, BoxFuture, Effect, Example, Goals, Handler, Impact, NoInput, Origin, Reconciled, Tool, ToolBuilder, ToolDef, ToolError, tool,
+};
 pub use value::{Number, Object, Shape, Text, Value};
 
 /// The text on one line, cut at a character boundary; says how much was cut.

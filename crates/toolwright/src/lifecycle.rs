@@ -26,6 +26,7 @@ use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};
 use crate::value::Value;
 
+pub(crate) mod folds;
 pub(crate) mod hooks;
 mod parts;
 pub(crate) mod setters;

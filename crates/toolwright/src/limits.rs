@@ -38,7 +38,7 @@ pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 pub const MAPPING_DEPTH_MAX: u32 = 64;
 
 /// Bytes of a tool's name inside the runtime. Clients with shorter limits get shortened names when serving.
-pub const TOOL_NAME_BYTES_MAX: usize = 256;
+pub const TOOL_NAME_BYTES_MAX: usize = 128;
 
 /// Bytes that the arguments or the output of one call may print as, unless the host says otherwise: 64 MiB.
 pub const VALUE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -72,6 +72,12 @@ pub const IDLE_PROGRAMS_MAX: usize = 64;
 
 /// Runs that a journal in memory keeps, unless the host says otherwise.
 pub const MEMORY_JOURNAL_RUNS_MAX: usize = 1_000;
+
+/// How deep calls may nest inside each other, composites or not, unless the host says otherwise.
+pub const CALL_DEPTH_MAX: u32 = 64;
+
+/// How often `complete` may hand one turn on to another invocation, unless the host says otherwise.
+pub const DECISION_REWRITES_MAX: u32 = 4;
 
 /// Events of tools that a catalogue keeps, unless the host says otherwise.
 pub const TOOL_EVENTS_MAX: usize = 1_024;

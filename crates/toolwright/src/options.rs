@@ -94,7 +94,7 @@ impl<R: Runtime> Default for Options<R> {
             forbidden: None,
             error_code: None,
             clock: None,
-            events: limits::EVENTS_KEPT,
+            events: limits::TOOL_EVENTS_MAX,
             rewrites: limits::DECISION_REWRITES_MAX,
         }
     }

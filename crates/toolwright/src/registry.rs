@@ -1,312 +1,398 @@
-//! Collecting tools, then sealing them. Registration is where a tool's schemas,
-//! name and effect are read and judged; after [`Registry::seal`] nothing changes.
+//! Collecting tools, then sealing them. Registration is where everything that identifies a tool is read, once, and
+//! judged; after [`Registry::seal`] nothing changes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Entry, Home, View};
-use crate::composite::compile::compile;
-use crate::composite::spec::{CompositeSpec, Severity, SpecIssue};
-use crate::composite::{Composite, CompositeBody, Derived, GateOf, derived_effect, lint};
-use crate::gate::{Chainability, HostChecks};
-use crate::limits::{self, Limits};
-use crate::reference::template::Plan;
-use crate::schema::{CompiledSchema, project};
-use crate::tool::{Body, Origin, ToolDef, tool};
+use crate::catalog::{Catalog, Home, Registered, View};
+use crate::composite::{Composite, CompositeBody, GateOf, derived_effect};
+use crate::error::CallError;
+use crate::fingerprint;
+use crate::lifecycle::IntoHook;
+use crate::options::Options;
+use crate::policy::Policy;
+use crate::protocol::Protocol;
+use crate::runtime::{Rt, Runtime};
+use crate::schema::CompiledSchema;
+use crate::tool::{Body, Goals, Origin, Tool, ToolBuilder, ToolDef, typed};
 use crate::value::{Text, Value};
 
-/// What the host decides once for a whole catalogue.
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct Policy {
-    pub(crate) listed: BTreeSet<Text>,
-    pub(crate) checks: Option<HostChecks>,
-    pub(crate) limits: Limits,
-}
+pub(crate) mod error;
+pub(crate) mod handlers;
+mod judge;
+mod copy;
+mod shared;
 
-impl Policy {
-    /// Lists nothing, checks nothing, usual limits.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Tools with side effects that composites may use. The names are exact.
-    pub fn side_effecting_tools<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
-        self.listed.extend(tools.into_iter().map(Into::into));
-        self
-    }
-
-    /// Checks before each step.
-    pub fn checks(mut self, checks: HostChecks) -> Self {
-        self.checks = Some(checks);
-        self
-    }
-
-    /// Bounds of every run.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-}
-
-/// A tool or composite that was not taken in; the registry is as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegisterError {
-    /// Name of the tool.
-    pub tool: Text,
-    /// Everything that is wrong with it, warnings too. Pointers of a composite's issues lead into its specification.
-    pub issues: Vec<SpecIssue>,
-}
-
-impl RegisterError {
-    /// The code of the first error.
-    pub fn code(&self) -> &'static str {
-        self.errors().next().map_or("invalid_tool", |issue| issue.code)
-    }
-
-    /// The issues without the warnings.
-    fn errors(&self) -> impl Iterator<Item = &SpecIssue> {
-        self.issues.iter().filter(|issue| issue.severity == Severity::Error)
-    }
-}
-
-impl std::fmt::Display for RegisterError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<&str> = self.errors().map(|issue| issue.message.as_str()).collect();
-        write!(f, "`{}` cannot be registered: {}", crate::cut(&self.tool, 80), messages.join("; "))
-    }
-}
-
-impl std::error::Error for RegisterError {}
+pub use error::{RegisterError, RegisterFault};
+pub use shared::SharedRegistry;
+use judge::{Linked, as_composite, warnings};
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
-#[derive(Clone, Debug)]
-pub enum Declaration {
+pub enum Declaration<R: Runtime = Rt> {
     /// A tool.
-    Tool(ToolDef),
+    Tool(ToolDef<R>),
     /// A composite.
-    Composite(Box<Composite>),
+    Composite(Box<Composite<R>>),
+    /// A declaration that nothing was given to run for; it is refused.
+    Open(Box<ToolBuilder<R>>),
 }
 
-impl From<ToolDef> for Declaration {
-    fn from(tool: ToolDef) -> Self {
+impl<R: Runtime> Clone for Declaration<R> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Tool(tool) => Self::Tool(tool.clone()),
+            Self::Composite(composite) => Self::Composite(composite.clone()),
+            Self::Open(builder) => Self::Open(builder.clone()),
+        }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for Declaration<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Declaration").field(&self.id()).finish()
+    }
+}
+
+impl<R: Runtime> Declaration<R> {
+    /// The id it will be registered under.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Tool(tool) => tool.name(),
+            Self::Composite(composite) => composite.id(),
+            Self::Open(builder) => &builder.def.name,
+        }
+    }
+}
+
+impl<R: Runtime> From<ToolDef<R>> for Declaration<R> {
+    fn from(tool: ToolDef<R>) -> Self {
         Self::Tool(tool)
     }
 }
 
-impl From<Composite> for Declaration {
-    fn from(composite: Composite) -> Self {
+impl<R: Runtime> From<&ToolDef<R>> for Declaration<R> {
+    fn from(tool: &ToolDef<R>) -> Self {
+        Self::Tool(tool.clone())
+    }
+}
+
+impl<R: Runtime> From<Composite<R>> for Declaration<R> {
+    fn from(composite: Composite<R>) -> Self {
         Self::Composite(Box::new(composite))
     }
 }
 
-/// Tools being collected, in order. Only a sealed registry, a [`Catalog`], can run anything.
-#[derive(Default)]
-pub struct Registry {
-    entries: Vec<Entry>,
-    index: HashMap<Text, usize>,
-    policy: Policy,
-    warnings: Vec<(Text, SpecIssue)>,
-    home: Home,
+impl<R: Runtime> From<ToolBuilder<R>> for Declaration<R> {
+    fn from(builder: ToolBuilder<R>) -> Self {
+        Self::Open(Box::new(builder))
+    }
 }
 
-impl std::fmt::Debug for Registry {
+/// Tools being collected, in order. It reads as a [`View`]; only a sealed registry, a [`Catalog`], can run anything.
+///
+/// ```
+/// use toolwright::{Registry, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// assert!(catalog.has("echo"));
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
+pub struct Registry<R: Runtime = Rt> {
+    pub(crate) view: View<R>,
+    home: Home<R>,
+}
+
+impl<R: Runtime> std::fmt::Debug for Registry<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.entries.iter().map(|entry| entry.tool.name())).finish()
+        self.view.fmt(f)
+    }
+}
+
+impl<R: Runtime> std::ops::Deref for Registry<R> {
+    type Target = View<R>;
+
+    fn deref(&self) -> &View<R> {
+        &self.view
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Registry {
-    /// An empty registry that lists nothing.
+    /// An empty registry that takes anything and lists nothing. An application with types of its own takes
+    /// [`Registry::with_options`].
     pub fn new() -> Self {
-        Self::default()
+        Self::of(Options::default())
+    }
+}
+
+impl<R: Runtime> Registry<R> {
+    /// An empty registry with the host's policy, and no other option.
+    pub fn with_policy(policy: Policy<R>) -> Self {
+        Self::of(Options::new().policy(policy))
     }
 
-    /// An empty registry with the host's policy.
-    pub fn with_policy(policy: Policy) -> Self {
-        Self { policy, ..Self::default() }
+    /// An empty registry with the host's options.
+    ///
+    /// # Errors
+    /// [`RegisterFault::OutputTwice`] when two outputs share an id, [`RegisterFault::OutputSchema`] when a schema of
+    /// one cannot be used.
+    pub fn with_options(options: Options<R>) -> Result<Self, RegisterError> {
+        let mut registry = Self::of(options);
+        let outputs = std::mem::take(&mut registry.view.options.outputs);
+        for output in &outputs {
+            if registry.view.output_protocol(&output.id).is_some() {
+                return Err(RegisterError::new(output.id.clone(), RegisterFault::OutputTwice));
+            }
+            let schema = CompiledSchema::new(output.schema.clone());
+            schema.verify().map_err(|why| RegisterError::new(output.id.clone(), RegisterFault::OutputSchema { why }))?;
+            registry.view.outputs.push((Arc::new(output.clone()), schema));
+        }
+        registry.view.options.outputs = outputs;
+        Ok(registry)
     }
 
-    /// Takes in one tool or composite.
+    fn of(options: Options<R>) -> Self {
+        let view = View {
+            entries: Vec::new(),
+            index: HashMap::new(),
+            delegates: HashMap::new(),
+            outputs: Vec::new(),
+            options,
+            folds: crate::lifecycle::folds::Folds::default(),
+            normalizer: None,
+            finalizer: None,
+            generation: 0,
+            warnings: Vec::new(),
+        };
+        Self { view, home: Home::default() }
+    }
+
+    /// Takes in one tool or composite. What identifies it is read now, once.
     ///
     /// # Errors
     /// [`RegisterError`] with everything that is wrong; the registry is then as it was.
-    pub fn register(&mut self, declaration: impl Into<Declaration>) -> Result<&mut Self, RegisterError> {
-        let (tool, warnings) = match declaration.into() {
-            Declaration::Tool(tool) => (tool, Vec::new()),
-            Declaration::Composite(composite) => self.linked(*composite)?,
-        };
-        let issues = self.judge(tool.name(), tool.origin(), tool.0.input.as_ref(), tool.0.output.as_ref());
-        if !issues.is_empty() {
-            return Err(RegisterError { tool: tool.0.name.clone(), issues });
-        }
-        let name = tool.0.name.clone();
-        self.warnings.extend(warnings.into_iter().map(|warning| (name.clone(), warning)));
-        let chainability = Chainability::of(&tool, self.policy.listed.contains(&name));
-        self.index.insert(name, self.entries.len());
-        self.entries.push(Entry { tool, chainability });
+    pub fn register(&mut self, declaration: impl Into<Declaration<R>>) -> Result<&mut Self, RegisterError> {
+        let declaration = declaration.into();
+        let (tool, fingerprint, warned) = self.judged(&declaration)?;
+        self.install(tool, declaration, fingerprint, warned);
         Ok(self)
+    }
+
+    /// Takes in a typed tool.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn add(&mut self, tool: impl Tool<R>) -> Result<&mut Self, RegisterError> {
+        self.register(typed::define(tool))
     }
 
     /// Takes in one more, by value.
     ///
     /// # Errors
     /// As [`Registry::register`].
-    pub fn with(mut self, declaration: impl Into<Declaration>) -> Result<Self, RegisterError> {
+    pub fn with(mut self, declaration: impl Into<Declaration<R>>) -> Result<Self, RegisterError> {
         self.register(declaration)?;
         Ok(self)
     }
 
-    /// The tool of this name.
-    pub fn get(&self, name: &str) -> Option<&ToolDef> {
-        self.index.get(name).and_then(|at| self.entries.get(*at)).map(|entry| &entry.tool)
+    /// Takes in several, in their order: all, or none.
+    ///
+    /// # Errors
+    /// [`RegisterError`] of the first that is refused, with its position in [`RegisterError::index`]; those after it are
+    /// not asked for.
+    pub fn register_all<D: Into<Declaration<R>>>(&mut self, declarations: impl IntoIterator<Item = D>) -> Result<&mut Self, RegisterError> {
+        let before = (self.view.entries.len(), self.view.warnings.len());
+        for (index, declaration) in declarations.into_iter().enumerate() {
+            if let Err(error) = self.register(declaration) {
+                self.forget_after(before);
+                return Err(error.at(index));
+            }
+        }
+        Ok(self)
     }
 
-    /// Warnings about registered composites, with their names.
-    pub fn warnings(&self) -> &[(Text, SpecIssue)] {
-        &self.warnings
+    /// Installs the one handler that changes values for [`View::normalize`].
+    ///
+    /// # Errors
+    /// [`RegisterFault::NormalizerInstalled`] when there is one.
+    pub fn register_normalizer<T: IntoHook<Value>>(
+        &mut self,
+        normalizer: impl Fn(Value, R::NormalizerArgs) -> T + Send + Sync + 'static,
+    ) -> Result<&mut Self, RegisterError> {
+        if self.view.normalizer.is_some() {
+            return Err(RegisterError::new("normalizer", RegisterFault::NormalizerInstalled));
+        }
+        self.view.normalizer = Some(Arc::new(move |value, arguments| normalizer(value, arguments).into_hook()));
+        Ok(self)
+    }
+
+    /// Installs the one handler that makes replies for [`View::finish`].
+    ///
+    /// # Errors
+    /// [`RegisterFault::FinalizerInstalled`] when there is one.
+    pub fn register_finalizer(
+        &mut self,
+        finalizer: impl Fn(&R::Receiver, R::Decision, &R::Context) -> Result<R::Reply, CallError> + Send + Sync + 'static,
+    ) -> Result<&mut Self, RegisterError> {
+        if self.view.finalizer.is_some() {
+            return Err(RegisterError::new("finalizer", RegisterFault::FinalizerInstalled));
+        }
+        self.view.finalizer = Some(Arc::new(finalizer));
+        Ok(self)
     }
 
     /// Ends registration. From here on nothing changes.
-    pub fn seal(self) -> Catalog {
-        let view = View { entries: self.entries, index: self.index, checks: self.policy.checks, limits: self.policy.limits };
-        Catalog::new(view, &self.home)
+    pub fn seal(self) -> Catalog<R> {
+        Catalog::new(self.view, &self.home)
     }
 
-    /// What is wrong with a tool's head: its name and its schemas.
-    fn judge(
-        &self,
-        name: &str,
-        origin: Option<&Origin>,
-        input: Option<&CompiledSchema>,
-        output: Option<&CompiledSchema>,
-    ) -> Vec<SpecIssue> {
-        let mut issues = Vec::new();
-        let mut wrong = |code, message: String, help: &str| {
-            let help = Some(help.to_owned()).filter(|help| !help.is_empty());
-            issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer: String::new(), span: None });
+    fn judged(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
+        match as_composite(declaration) {
+            Some(composite) => self.judged_composite(composite),
+            None => self.judged_tool(declaration),
+        }
+    }
+
+    fn judged_tool(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
+        let tool = match declaration {
+            Declaration::Tool(tool) => tool.clone(),
+            Declaration::Open(builder) => (**builder).clone().close(Body::Missing),
+            // Composites are judged as such.
+            Declaration::Composite(composite) => composite.head.clone().close(Body::Missing),
         };
-        let plain = |c: char| !c.is_control() && !c.is_whitespace();
-        if name.is_empty() || name.len() > limits::TOOL_NAME_BYTES_MAX || !name.chars().all(plain) {
-            let message = format!("`{}` cannot be a tool's name", crate::cut(name, 80));
-            wrong("invalid_tool", message, "a name is 1 to 256 bytes without white space or control characters");
+        let twice = tool.0.hooks.as_ref().map(|hooks| hooks.twice.as_slice()).unwrap_or_default();
+        let mut faults = self.view.judge_head(&tool.0, twice);
+        if matches!(tool.0.body, Body::Missing) {
+            faults.push(RegisterFault::NoHandler);
         }
-        if let Some(other) = self.get(name) {
-            let of = |origin: Option<&Origin>| match origin.map(|origin| origin.source.as_str()) {
-                None | Some("") => "this program".to_owned(),
-                Some(source) => format!("`{source}`"),
-            };
-            let message = format!("two tools are named `{name}`: one of {} and one of {}", of(other.origin()), of(origin));
-            wrong("duplicate_tool", message, "a tool is never replaced by another of its name; rename one");
-        }
-        let schemas = [("input", input), ("output", output)];
-        for (which, schema) in schemas.into_iter().filter_map(|(which, schema)| Some((which, schema?))) {
-            if let Err(error) = schema.verify() {
-                let message = format!(
-                    "the {which} schema cannot be used: {}: {}",
-                    if error.pointer.is_empty() { "/" } else { &error.pointer },
-                    error.message
-                );
-                wrong("invalid_schema", message, "a schema is JSON Schema of draft 4 to 2020-12 without references to other documents");
+        faults.extend(self.view.judge_contract(&tool.0));
+        let tool = match self.view.raised(&tool) {
+            Ok(Some(effect)) => tool.changed(|def| def.effect = Some(effect)),
+            Ok(None) => tool,
+            Err(fault) => {
+                faults.push(fault);
+                tool
+            }
+        };
+        faults.extend(self.view.judge_effect(&tool));
+        faults.extend(self.view.judge_rule(&tool));
+        match RegisterError::of(&tool.0.name, faults) {
+            Some(error) => Err(error),
+            None => {
+                let fingerprint = fingerprint::of(&tool, None, std::iter::empty());
+                Ok((tool, fingerprint, Vec::new()))
             }
         }
-        if let Some(schema) = input
-            && schema.verify().is_ok()
-            && !takes_objects(schema.source())
+    }
+
+    fn judged_composite(&self, mut composite: Composite<R>) -> Result<Judged<R>, RegisterError> {
+        if composite.head.def.input.is_none() {
+            composite.head.def.input = composite.spec.input.clone().map(CompiledSchema::new);
+        }
+        let hooks = std::mem::take(&mut composite.head.hooks);
+        let twice = hooks.twice.clone();
+        composite.head.hooks = hooks;
+        let mut faults = self.view.judge_head(&composite.head.def, &twice);
+        faults.extend(self.view.judge_contract(&composite.head.def));
+        let mut linked = self.view.link(&composite, &mut faults);
+        if composite.head.def.effect.is_some() {
+            faults.push(RegisterFault::EffectOnComposite);
+        }
+        let warned: Vec<_> = warnings(&faults).cloned().collect();
+        let name = composite.head.def.name.clone();
+        let Some(compiled) = linked.compiled.take() else { return Err(error_of(&name, faults)) };
+        if let Some(error) = RegisterError::of(&name, faults.clone()) {
+            return Err(error);
+        }
+        let (tool, steps) = self.composed(composite, linked, compiled);
+        faults.extend(self.view.judge_effect(&tool));
+        faults.extend(self.view.judge_rule(&tool));
+        match RegisterError::of(&name, faults) {
+            Some(error) => Err(error),
+            None => {
+                let spec = tool.composite().map(|body| body.spec().to_value());
+                let fingerprint = fingerprint::of(&tool, spec.as_ref(), steps.iter());
+                Ok((tool, fingerprint, warned))
+            }
+        }
+    }
+
+    /// The composite as a tool, with what follows from its steps; and the fingerprints of their tools.
+    fn composed(
+        &self,
+        composite: Composite<R>,
+        mut linked: Linked,
+        compiled: crate::composite::compile::Compiled,
+    ) -> (ToolDef<R>, Vec<fingerprint::Fingerprint>) {
+        let own_output = composite.head.def.output.is_some();
+        let output = self.view.derived_output(&composite, compiled.program.output.as_deref(), &linked.links);
+        let Composite { mut head, spec, .. } = composite;
+        if let Some(schema) = output.filter(|_| !own_output) {
+            head = head.output_schema(schema);
+        }
+        if head.def.goals == Goals::All
+            && let Some(goals) = self.view.goals_of_steps(&linked.links)
         {
-            wrong(
-                "invalid_schema",
-                "the input schema accepts no object, and arguments are always an object".into(),
-                "give the root `type: object`",
-            );
+            head.def.goals = Goals::Only(goals);
         }
-        issues
+        linked.derived.own_output = own_output;
+        linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
+        if head.def.origin.is_none() {
+            head.def.origin =
+                Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
+        }
+        head = head.effect(derived_effect(&linked.derived.effects));
+        let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();
+        let gate = GateOf::Catalog { links: linked.links.into(), home: self.home.clone() };
+        let body = CompositeBody::new(spec, gate, linked.derived, compiled);
+        (head.close(Body::Composite(Arc::new(body))), steps)
     }
 
-    /// Links a composite's steps to registered tools, judges them and derives what follows from them.
-    /// Gives the tool and what is worth a warning.
-    fn linked(&self, composite: Composite) -> Result<(ToolDef, Vec<SpecIssue>), RegisterError> {
-        let refuse = |found: Vec<SpecIssue>| {
-            let input = composite.input_or_spec().map(CompiledSchema::new);
-            let mut issues = self.judge(&composite.id, composite.origin.as_ref(), input.as_ref(), None);
-            issues.extend(found);
-            RegisterError { tool: composite.id.clone(), issues }
-        };
-        // A specification that was read is right; one may also be put together by hand.
-        let mut issues = composite.spec.wrong_form();
-        let compiled = compile(&composite.id, &composite.spec).map_err(|found| issues.extend(found)).ok();
-        let mut links = Vec::with_capacity(composite.spec.steps.len());
-        let mut derived = Derived::default();
-        for index in 0..composite.spec.steps.len() {
-            self.link(index, &composite.spec, &mut links, &mut derived, &mut issues);
+    fn install(
+        &mut self,
+        tool: ToolDef<R>,
+        declared: Declaration<R>,
+        fingerprint: fingerprint::Fingerprint,
+        warned: Vec<crate::composite::SpecIssue>,
+    ) {
+        let index = self.view.entries.len();
+        let name = tool.0.name.clone();
+        self.view.warnings.extend(warned.into_iter().map(|warning| (name.clone(), warning)));
+        self.view.index.insert(name.clone(), index);
+        if let Some(delegate) = &tool.0.delegate {
+            self.view.delegates.insert(delegate.clone(), index);
         }
-        if derived.depth > limits::COMPOSITE_DEPTH_MAX {
-            let message = format!("composites nest {} deep here, and at most {} do", derived.depth, limits::COMPOSITE_DEPTH_MAX);
-            issues.push(problem("nesting_too_deep", message, Some("merge some of the inner composites".into()), String::new()));
+        if let Some(hooks) = &tool.0.hooks {
+            self.view.folds.add(index, hooks);
         }
-        let Some(compiled) = compiled.filter(|_| !issues.iter().any(|issue| issue.severity == Severity::Error)) else {
-            return Err(refuse(issues));
-        };
-        issues.extend(compiled.warnings.iter().cloned());
-        let output = self.output_schema(&composite, compiled.program.output.as_deref(), &links);
-        let effect = derived_effect(&derived.effects);
-        let mut builder = tool(composite.id.clone(), composite.description.clone()).effect(effect);
-        builder = builder.origin(composite.origin.clone().unwrap_or_else(|| Origin {
-            kind: arcstr::literal!("composite"),
-            name: composite.id.clone(),
-            ..Origin::default()
-        }));
-        if let Some(title) = composite.title.clone() {
-            builder = builder.title(title);
-        }
-        if let Some(input) = composite.input_or_spec() {
-            builder = builder.input_schema(input);
-        }
-        if let Some(output) = output {
-            builder = builder.output_schema(output);
-        }
-        builder = composite.examples.iter().cloned().fold(builder, |builder, example| builder.example(example));
-        let gate = GateOf::Catalog { links: links.into(), home: self.home.clone() };
-        let body = CompositeBody::new(composite.spec, gate, derived, compiled);
-        Ok((builder.close(Body::Composite(Arc::new(body))), issues))
+        let protocol = Arc::new(Protocol {
+            id: name,
+            description: tool.0.description.clone(),
+            schema: tool.input_schema().cloned().unwrap_or_else(|| crate::json!({ "type": "object" })),
+            terminal: tool.0.terminal,
+        });
+        let tool = tool.changed(|def| def.fingerprint = Some(fingerprint));
+        let chainability = self.view.chainability_of(&tool);
+        self.view.entries.push(Registered { tool, declared, chainability, protocol, fingerprint, index });
     }
 
-    fn link(&self, index: usize, spec: &CompositeSpec, links: &mut Vec<usize>, derived: &mut Derived, issues: &mut Vec<SpecIssue>) {
-        let Some(step) = spec.steps.get(index) else { return };
-        let found = self.index.get(&step.tool).and_then(|at| Some((*at, self.entries.get(*at)?)));
-        let Some((at, entry)) = found else {
-            let known: Vec<&str> = self.entries.iter().map(|entry| entry.tool.name()).collect();
-            issues.push(lint::unknown_tool(index, step, &known));
-            return;
-        };
-        links.push(at);
-        issues.extend(lint::not_allowed(index, step, entry.chainability));
-        issues.extend(lint::wiring(index, step, &entry.tool));
-        derived.add(step, Some(&entry.tool));
-    }
-
-    /// The last step's schema, or what the `output` mapping gives.
-    fn output_schema(&self, composite: &Composite, plan: Option<&Plan>, links: &[usize]) -> Option<Value> {
-        let schema_at = |link: &usize| self.entries.get(*link).and_then(|entry| entry.tool.output_schema());
-        let Some(plan) = plan else { return schema_at(links.last()?).cloned() };
-        let outputs: Vec<Option<Value>> = links.iter().map(|link| schema_at(link).cloned()).collect();
-        let input = composite.input_or_spec();
-        let sources = project::Sources { input: input.as_ref(), outputs: &outputs };
-        let schema = project::schema_of(plan, &sources);
-        CompiledSchema::new(schema.clone()).verify().is_ok().then_some(schema)
+    /// Takes everything back that was registered since.
+    fn forget_after(&mut self, (entries, warnings): (usize, usize)) {
+        self.view.entries.truncate(entries);
+        self.view.warnings.truncate(warnings);
+        self.view.index.retain(|_, at| *at < entries);
+        self.view.delegates.retain(|_, at| *at < entries);
+        self.view.folds.forget_from(entries);
     }
 }
 
-fn problem(code: &'static str, message: String, help: Option<String>, pointer: String) -> SpecIssue {
-    SpecIssue { severity: Severity::Error, code, message, help, pointer, span: None }
-}
+type Judged<R> = (ToolDef<R>, fingerprint::Fingerprint, Vec<crate::composite::SpecIssue>);
 
-/// Arguments are always an object; a root `type` that excludes objects can never be called.
-fn takes_objects(schema: &Value) -> bool {
-    match (schema, schema.get("type")) {
-        (Value::Bool(accepts), _) => *accepts,
-        (_, None) => true,
-        (_, Some(Value::String(kind))) => kind == "object",
-        (_, Some(kinds)) => kinds.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind.as_str() == Some("object"))),
-    }
+fn error_of(name: &Text, faults: Vec<RegisterFault>) -> RegisterError {
+    RegisterError::of(name, faults).unwrap_or_else(|| RegisterError::new(name.clone(), RegisterFault::NoHandler))
 }

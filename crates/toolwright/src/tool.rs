@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use crate::composite::CompositeBody;
+use crate::fingerprint::Fingerprint;
 use crate::frame::{Call, PathNode};
+use crate::journal::Begin;
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
 use crate::schema::{CompiledSchema, SchemaError};
@@ -86,6 +88,21 @@ pub enum Goals {
     Only(Vec<Text>),
 }
 
+/// What became of a call whose outcome is not known, as the tool itself found out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reconciled {
+    /// The effect happened; the run goes on with this output.
+    Happened(Option<Value>),
+    /// It did not happen: the tool may run.
+    NotHappened,
+    /// It cannot be found out; a person must.
+    Unknown,
+}
+
+/// Asks the outside world about a call that was begun.
+pub(crate) type Reconcile<R> =
+    dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
+
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
 pub struct ToolDef<R: Runtime = Rt>(pub(crate) Arc<Def<R>>);
 
@@ -118,6 +135,9 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) meta: R::Meta,
     /// None when no hook is declared, so that a call without hooks pays one look.
     pub(crate) hooks: Option<Arc<Hooks<R>>>,
+    /// Hash of the declaration, once it is registered.
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
     /// Whether it may run now, for a tool that a session forged; no other has it.
     pub(crate) health: Option<Arc<crate::session::Health>>,
@@ -252,6 +272,18 @@ impl<R: Runtime> ToolDef<R> {
         &self.0.meta
     }
 
+    /// Whether it may be called in this context: its own predicate, and for a composite those of its steps' tools. A
+    /// predicate that breaks down has said no.
+    pub fn is_available(&self, context: &R::Context) -> bool {
+        self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
+            && self.composite().is_none_or(|body| !body.is_conditional() || body.steps_available(context))
+    }
+
+    /// Whether its being available depends on the context.
+    pub fn is_conditional(&self) -> bool {
+        self.0.hooks.as_ref().is_some_and(|hooks| hooks.is_conditional()) || self.composite().is_some_and(CompositeBody::is_conditional)
+    }
+
     /// A copy under another name, for a host that renames what a source offers.
     #[must_use]
     pub fn renamed(&self, name: impl Into<Text>) -> Self {
@@ -332,6 +364,8 @@ impl<R: Runtime> Def<R> {
             debug_steps: self.debug_steps,
             meta: self.meta.clone(),
             hooks: self.hooks.clone(),
+            fingerprint: None,
+            reconcile: self.reconcile.clone(),
             body: self.body.clone(),
             health: self.health.clone(),
             root: OnceLock::new(),

@@ -25,6 +25,12 @@ mod field_cases;
 mod gate;
 #[path = "it/gates_meet.rs"]
 mod gates_meet;
+#[path = "it/journal_resuming.rs"]
+mod journal_resuming;
+#[path = "it/journal_rules.rs"]
+mod journal_rules;
+#[path = "it/journal_stored.rs"]
+mod journal_stored;
 #[path = "it/journals.rs"]
 mod journals;
 #[path = "it/limits.rs"]

@@ -113,7 +113,7 @@ async fn call(
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
     let watched = Diagnostics::disabled().with_observer(progress.clone());
     let invocation = change(invocation).cancel(cancel.token()).diagnostics(watched).clock(Arc::new(Time(Instant::now())));
-    let work = host.catalog.invoke(invocation);
+    let work = host.catalog.invoke(invocation, ());
     let result = until_second(app.output, &cancel, work).await;
     progress.clear();
     if app.output.format == Format::Human {

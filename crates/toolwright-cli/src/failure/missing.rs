@@ -65,7 +65,7 @@ mod tests {
         ]});
         let spec = CompositeSpec::from_value(&steps).unwrap();
         registry.register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
-        let error = registry.seal().invoke(Invocation::new("c", json!({}))).await.unwrap_err();
+        let error = registry.seal().invoke(Invocation::new("c", json!({})), ()).await.unwrap_err();
         (error, Host::open(Config::default(), &Grants::default(), &Want::FilesOnly).await)
     }
 

@@ -189,7 +189,7 @@ impl Build<'_> {
 
     /// What the core says about a composite that is not taken in.
     fn look(&mut self, composite: Composite) -> Option<RegisterError> {
-        let policy = || Policy::new().side_effecting_tools(self.grants.listed());
+        let policy = || Policy::new().may_chain(self.grants.listed());
         let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
         for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.

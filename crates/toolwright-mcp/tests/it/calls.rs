@@ -71,7 +71,7 @@ pub(crate) fn start(listing: &Listing, id: &str, input: &str) -> Running {
     let progress = watch.0.clone();
     let call = Invocation::new(id, json(input)).cancel(cancel.token()).diagnostics(Diagnostics::disabled().with_observer(Arc::new(watch)));
     let handle = tokio::spawn(async move {
-        let result = catalog.invoke(call).await.map_err(|error| failed(&error))?;
+        let result = catalog.invoke(call, ()).await.map_err(|error| failed(&error))?;
         Ok(Done {
             output: result.output,
             content: result.content,

@@ -200,14 +200,14 @@ async fn no_argument_is_invented() {
 
 /// The composition of a case over the tools of its server.
 async fn composed(case: &Value, listing: &Listing, listed: &[&str]) -> Result<toolwright::ToolResult, toolwright::CallError> {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(listed.iter().copied()));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(listed.iter().copied()));
     for tool in &listing.tools {
         registry.register(tool.clone()).unwrap();
     }
     let steps = case.pointer("/composition/steps").unwrap().clone();
     let spec = CompositeSpec::from_value(&Value::object([("steps", steps)])).unwrap();
     registry.register(Composite::new("case", "The case").spec(spec)).unwrap();
-    registry.seal().invoke(Invocation::new("case", json("{}"))).await
+    registry.seal().invoke(Invocation::new("case", json("{}")), ()).await
 }
 
 /// C23

@@ -72,7 +72,7 @@ async fn a_cancelled_call_kills_the_tree_and_says_so() {
     let catalog = Registry::new().with(command.into_tool().unwrap()).unwrap().seal();
     let source = CancelSource::new();
     let token = source.token();
-    let call = tokio::spawn(async move { catalog.invoke(Invocation::new("probe", json!({})).cancel(token)).await });
+    let call = tokio::spawn(async move { catalog.invoke(Invocation::new("probe", json!({})).cancel(token), ()).await });
     let pids = pids(&file, 3).await;
     let started = Instant::now();
     source.cancel();

@@ -35,7 +35,7 @@ pub(crate) fn script(folder: &Path, text: &str, args: &[&str]) -> CommandTool {
 }
 
 pub(crate) async fn invoke(tool: ToolDef, input: Value) -> Result<ToolResult, CallError> {
-    Registry::new().with(tool).unwrap().seal().invoke(Invocation::new("probe", input)).await
+    Registry::new().with(tool).unwrap().seal().invoke(Invocation::new("probe", input), ()).await
 }
 
 pub(crate) async fn run(command: CommandTool, input: Value) -> Result<Value, CallError> {

@@ -89,7 +89,7 @@ impl Pipeline {
                     if let Some(journal) = &journal {
                         invocation = invocation.journal(journal.clone()).clock(clock.clone());
                     }
-                    let result = now(catalog.invoke(invocation));
+                    let result = now(catalog.invoke(invocation, ()));
                     assert!(result.is_err() == *failing, "unexpected result: {result:?}");
                     drop(black_box(result));
                 }

@@ -142,7 +142,8 @@ impl<R: Runtime> Execution<'_, R> {
         let arguments = std::mem::take(&mut self.passage.arguments);
         self.running = match &self.tool.0.body {
             Body::Handler(handler) => {
-                self.current = Some(call.frame());
+                let reads = self.tool.has_side_effects() == Some(false);
+                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
                 Running::Handler(within(&mut self.current, || handler.handle(arguments, call)))
             }
             Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),

@@ -22,7 +22,7 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
-    let begin = intent(frame, &call, tool, passage, &key, checkpoint.clone());
+    let begin = intent(frame, tool, passage, &key, checkpoint.clone());
     match ready(journal.begin(begin)).await {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
@@ -72,7 +72,6 @@ fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Va
 
 fn intent<R: Runtime>(
     frame: &Frame,
-    call: &Call<R>,
     tool: &ToolDef<R>,
     passage: &mut Passage,
     key: &StepKey,
@@ -80,7 +79,7 @@ fn intent<R: Runtime>(
 ) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
     begin.at = passage.now.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
-    begin.fingerprint = call.scope.host.view.as_ref().and_then(|view| Some(*view.get(tool.name())?.fingerprint()));
+    begin.fingerprint = tool.0.fingerprint;
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
         composite.spec().to_value()
@@ -117,7 +116,7 @@ async fn not_new<R: Runtime>(
     };
     let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
     ready(journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
-    let begin = intent(frame, call, tool, passage, &call.key(), checkpoint);
+    let begin = intent(frame, tool, passage, &call.key(), checkpoint);
     match ready(journal.begin(begin)).await.map_err(unstarted)? {
         Admission::Proceed { .. } => Ok(Asked::Begun),
         settled => settled_by(settled, frame, tool, passage),

@@ -15,6 +15,7 @@ use crate::protocol::Protocol;
 use crate::registry::Declaration;
 use crate::registry::handlers::{Finalizer, Normalizer};
 use crate::runtime::{Rt, Runtime};
+use crate::schema::CompiledSchema;
 use crate::tool::{Effect, Goals, ToolDef};
 use crate::value::{Text, Value};
 
@@ -42,6 +43,33 @@ pub struct Registered<R: Runtime = Rt> {
 impl<R: Runtime> std::fmt::Debug for Registered<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Registered").field("id", &self.id()).field("effect", &self.effect()).finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime> Clone for Registered<R> {
+    fn clone(&self) -> Self {
+        Self {
+            tool: self.tool.clone(),
+            declared: self.declared.clone(),
+            chainability: self.chainability,
+            protocol: self.protocol.clone(),
+            fingerprint: self.fingerprint,
+            index: self.index,
+        }
+    }
+}
+
+impl<R: Runtime> From<&Registered<R>> for Declaration<R> {
+    /// What was registered, for another registry to judge anew.
+    fn from(registered: &Registered<R>) -> Self {
+        registered.declared.clone()
+    }
+}
+
+impl<R: Runtime> From<Registered<R>> for Declaration<R> {
+    /// What was registered, for another registry to judge anew.
+    fn from(registered: Registered<R>) -> Self {
+        registered.declared
     }
 }
 
@@ -119,7 +147,7 @@ pub struct View<R: Runtime = Rt> {
     pub(crate) entries: Vec<Registered<R>>,
     pub(crate) index: HashMap<Text, usize>,
     pub(crate) delegates: HashMap<Text, usize>,
-    pub(crate) outputs: Vec<Arc<Protocol>>,
+    pub(crate) outputs: Vec<(Arc<Protocol>, CompiledSchema)>,
     pub(crate) options: Options<R>,
     pub(crate) folds: Folds,
     pub(crate) normalizer: Option<Arc<Normalizer<R>>>,
@@ -220,7 +248,11 @@ impl<R: Runtime> View<R> {
     }
 
     pub(crate) fn output_protocol(&self, id: &str) -> Option<&Arc<Protocol>> {
-        self.outputs.iter().find(|output| output.id == id)
+        self.outputs.iter().map(|(output, _)| output).find(|output| output.id == id)
+    }
+
+    pub(crate) fn output_schema(&self, id: &str) -> Option<&CompiledSchema> {
+        self.outputs.iter().find(|(output, _)| output.id == id).map(|(_, schema)| schema)
     }
 
     /// Goals there are now.

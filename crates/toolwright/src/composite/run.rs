@@ -7,7 +7,8 @@ use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::{EventName, payload};
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
-use crate::frame::{Call, Identity, Mode, PathNode, Scope, StepName};
+use crate::frame::{Call, Frame, Identity, Mode, Nested, PathNode, Scope, Segment, StepName};
+use crate::runtime::Runtime;
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
@@ -17,12 +18,12 @@ use crate::tool::{Answer, ToolDef};
 use crate::value::{Object, Text, Value};
 
 /// A program on loan from its composite.
-struct Lease<'a> {
-    body: &'a CompositeBody,
+struct Lease<'a, R: Runtime> {
+    body: &'a CompositeBody<R>,
     program: Option<Program>,
 }
 
-impl Drop for Lease<'_> {
+impl<R: Runtime> Drop for Lease<'_, R> {
     fn drop(&mut self) {
         if let Some(program) = self.program.take() {
             self.body.give_back(program);
@@ -31,12 +32,12 @@ impl Drop for Lease<'_> {
 }
 
 /// Runs the steps in order; each sees the results of those before it.
-pub(crate) async fn run(call: Call, body: &CompositeBody, input: Value) -> Result<Answer, CallError> {
+pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, input: Value) -> Result<Answer, CallError> {
     let elsewhere;
     let gate = match &body.gate {
         GateOf::Composer(bound) if bound.gate().is_some() => Gate::Composer(bound),
         GateOf::Composer(_) => return Err(no_gate().into()),
-        GateOf::Catalog { links, home } => match (home.get(), &call.run().view) {
+        GateOf::Catalog { links, home } => match (home.get(), &call.scope.host.view) {
             // The usual case touches no counter that other threads touch.
             (Some(home), Some(view)) if home.as_ptr() == Arc::as_ptr(view) => Gate::Catalog { view, links },
             (home, _) => {
@@ -66,10 +67,10 @@ pub(crate) fn no_gate() -> Fault {
 }
 
 /// One run of one composite.
-struct Running<'a> {
-    scope: Arc<Scope>,
+struct Running<'a, R: Runtime> {
+    scope: Arc<Scope<R>>,
     program: &'a Program,
-    gate: &'a Gate<'a>,
+    gate: &'a Gate<'a, R>,
     outputs: Vec<Option<Value>>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
@@ -78,16 +79,28 @@ struct Running<'a> {
     passage: Passage,
 }
 
-impl<'a> Running<'a> {
-    fn new(call: &Call, body: &CompositeBody, program: &'a Program, gate: &'a Gate<'a>) -> Self {
+impl<'a, R: Runtime> Running<'a, R> {
+    fn new(call: &Call<R>, body: &CompositeBody<R>, program: &'a Program, gate: &'a Gate<'a, R>) -> Self {
+        let around = &call.scope.frame;
         let node = PathNode {
             parent: Some((call.node().clone(), call.step)),
             names: program.names.clone(),
+            segment: Segment::Steps,
+            repeats: call.node().repeats,
             depth: call.node().depth + 1,
+            calls: call.node().calls + 1,
             identity: Identity { composite: body.address(), gate: gate.address() },
         };
-        let effectless = call.scope.effectless || accepted_without_effects(call, body);
-        let scope = Arc::new(Scope { run: call.run().clone(), node: Arc::new(node), effectless });
+        let frame = Frame {
+            life: around.life.clone(),
+            node: Arc::new(node),
+            cancel: around.cancel.clone(),
+            diagnostics: around.scope(call.step),
+            logger: around.logger.clone(),
+            effectless: around.effectless || accepted_without_effects(call, body),
+            nested: Nested::default(),
+        };
+        let scope = Arc::new(Scope { frame: Arc::new(frame), host: call.scope.host.clone() });
         let outputs = Vec::with_capacity(program.steps.len());
         Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
     }
@@ -132,7 +145,7 @@ impl<'a> Running<'a> {
         self.last = None;
         let values = Values { input: Some(input), outputs: &self.outputs };
         let output = plan.render(values).map_err(|missing| unresolved(&missing))?;
-        call::within_limits(&output, "output", &self.scope.run, EffectState::NoEffect)?;
+        call::within_limits(&output, "output", &self.scope.frame, EffectState::NoEffect)?;
         Ok(output)
     }
 
@@ -149,10 +162,13 @@ impl<'a> Running<'a> {
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
         };
-        if self.scope.effectless && verdict != Chainability::Free {
+        if self.scope.frame.effectless && verdict != Chainability::Free {
             return Err(unannounced(&name.tool).into());
         }
-        if let Some(composite) = tool.composite() {
+        // Composites of a catalogue are linked to earlier ones; a way back through code is found by the call itself.
+        if let Some(composite) = tool.composite()
+            && matches!(self.gate, Gate::Composer(_))
+        {
             self.no_cycle(composite, &name.tool)?;
         }
         let values = Values { input: Some(input), outputs: &self.outputs };
@@ -160,8 +176,9 @@ impl<'a> Running<'a> {
             return Err(unresolved(&missing).into());
         }
         let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
-        call::prepare(&call, &tool, &mut self.passage)?;
-        if !matches!(self.scope.run.mode, Mode::Real)
+        call::enter(&call, &tool, &mut self.passage, None, Some(self.gate))?;
+        let frame = &*self.scope.frame;
+        if !matches!(frame.life.mode, Mode::Real)
             && let Some(dry) = not_executed(&call, index, name, &tool, &self.passage.arguments)
         {
             let (output, effect) = dry?;
@@ -171,15 +188,17 @@ impl<'a> Running<'a> {
             return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
-        if self.scope.run.diagnostics.is_disabled() {
-            call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await?;
+        if frame.diagnostics.is_disabled() {
+            call::perform(frame, call, &tool, &mut self.passage, Some(self.gate)).await?;
         } else {
             self.started(&call, index, name, side_effects);
             let path = call.path();
-            let outcome = call::perform(&self.scope.run, call, &tool, &mut self.passage, Some(self.gate)).await;
+            let outcome = call::perform(frame, call, &tool, &mut self.passage, Some(self.gate)).await;
             self.finished(path, index, outcome.as_ref().err());
             outcome?;
         }
+        let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
+        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
         match self.passage.answer.more.take() {
             Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {
@@ -207,6 +226,8 @@ impl<'a> Running<'a> {
 
     #[cold]
     fn stopped(&mut self, index: usize, name: &StepName, source: CallError) -> CallError {
+        let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
+        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
         self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
         if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
             self.effects.push(EffectRecord::Ran(record(index, name)));
@@ -225,11 +246,11 @@ impl<'a> Running<'a> {
     }
 
     /// A composite that reaches itself would run until the depth limit; it is named instead.
-    fn no_cycle(&self, composite: &CompositeBody, tool: &Text) -> Result<(), CallError> {
-        if !self.scope.node.is_inside(composite.address(), self.gate.address(), tool) {
+    fn no_cycle(&self, composite: &CompositeBody<R>, tool: &Text) -> Result<(), CallError> {
+        if !self.scope.frame.node.is_inside(composite.address(), self.gate.address(), tool) {
             return Ok(());
         }
-        let mut path: Vec<&str> = self.scope.node.lineage().map(Text::as_str).collect();
+        let mut path: Vec<&str> = self.scope.frame.node.composites().map(Text::as_str).collect();
         path.reverse();
         path.push(tool);
         let message = format!("the composite reaches itself: {}", path.join(" > "));
@@ -237,23 +258,23 @@ impl<'a> Running<'a> {
         Err(Fault::Refused { code: arcstr::literal!("step_cycle"), message, help, details: None }.into())
     }
 
-    fn started(&self, call: &Call, index: usize, name: &StepName, side_effects: bool) {
+    fn started(&self, call: &Call<R>, index: usize, name: &StepName, side_effects: bool) {
         let (step, tool, count) = (&name.name, &name.tool, self.program.steps.len());
         let start = || payload::StepStart { path: call.path(), index, count, step, tool, side_effects }.payload();
-        self.scope.run.diagnostics.emit(EventName::StepStarted, start);
+        self.scope.frame.diagnostics.emit(EventName::StepStarted, start);
     }
 
     fn finished(&self, path: String, index: usize, error: Option<&CallError>) {
         let finish = || payload::step_finished(path, index, error.map(CallError::code));
-        self.scope.run.diagnostics.emit(EventName::StepFinished, finish);
+        self.scope.frame.diagnostics.emit(EventName::StepFinished, finish);
     }
 
     fn warn_about_literals(&self) {
         for (step, literal) in &self.program.literals {
-            self.scope.run.diagnostics.warn("literal_reference", || {
+            self.scope.frame.diagnostics.warn("literal_reference", || {
                 let path = match step {
-                    Some(step) => self.scope.node.path(*step),
-                    None => self.scope.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
+                    Some(step) => self.scope.frame.node.path(*step),
+                    None => self.scope.frame.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default(),
                 };
                 (path, literal.clone())
             });
@@ -266,7 +287,7 @@ fn record(index: usize, name: &StepName) -> StepRecord {
 }
 
 /// Whether a composite runs as a step because it was found to have no side effects, and not because the host lists it.
-fn accepted_without_effects(call: &Call, body: &CompositeBody) -> bool {
+fn accepted_without_effects<R: Runtime>(call: &Call<R>, body: &CompositeBody<R>) -> bool {
     let is_step = call.node().parent.is_some();
     let listed = matches!(&body.gate, GateOf::Composer(bound) if bound.lists(call.tool()));
     is_step && body.effects().is_empty() && !listed
@@ -291,16 +312,16 @@ fn refused(verdict: Chainability, tool: &str) -> Fault {
 }
 
 /// In a dry run: the given output of a step that is not executed; none for a step that runs for real.
-pub(crate) fn not_executed(
-    call: &Call,
+pub(crate) fn not_executed<R: Runtime>(
+    call: &Call<R>,
     index: usize,
     name: &StepName,
-    tool: &ToolDef,
+    tool: &ToolDef<R>,
     arguments: &Value,
 ) -> Option<Result<(Value, EffectRecord), CallError>> {
     let nested = tool.is_composite();
     let side_effects = tool.has_side_effects() != Some(false);
-    let (outputs, key) = match &call.run().mode {
+    let (outputs, key) = match &call.life().mode {
         Mode::Real => return None,
         Mode::Dry(outputs) if nested || side_effects => (outputs, name.name.to_string()),
         Mode::Rehearse(outputs) if side_effects && !nested => (outputs, call.node().step_key(call.step)),

@@ -147,7 +147,7 @@ impl CompositeSpec {
     }
 
     /// The written form, without what belongs to a tool's head. Mappings are shared.
-    fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let steps = self.steps.iter().map(|step| {
             Value::object([
                 ("name", Value::String(step.name.clone())),

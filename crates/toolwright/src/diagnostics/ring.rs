@@ -342,8 +342,6 @@ mod tests {
     }
 
     fn ring_key() -> StepKey {
-        let names = std::sync::Arc::new(crate::frame::Names::of_root(&"look".into()));
-        let node = crate::frame::PathNode { parent: None, names, depth: 0, identity: crate::frame::Identity::default() };
-        StepKey { node: std::sync::Arc::new(node), step: 0 }
+        StepKey::written("look", "look")
     }
 }

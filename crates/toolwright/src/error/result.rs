@@ -50,7 +50,7 @@ impl CallError {
             Fault::TooLarge { .. } => Some("pass on only the part that the next step needs, or raise the limit in the policy".into()),
             Fault::NestingTooDeep { .. } => Some("call the inner composites directly, or merge some of their steps".into()),
             Fault::InvalidOutput { .. } => Some("the tool ran; its owner must mend the output or the output schema".into()),
-            Fault::Journal { .. } => Some("make room or writable the place where the journal is kept, then run again".into()),
+            Fault::Journal { error, .. } => Some(error.help().into()),
             _ => None,
         }
     }

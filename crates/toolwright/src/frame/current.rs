@@ -18,6 +18,8 @@ use crate::value::Text;
 pub struct FrameRef {
     pub(crate) frame: Arc<Frame>,
     pub(crate) step: u32,
+    /// The tool says it changes nothing.
+    pub(crate) reads: bool,
 }
 
 impl std::fmt::Debug for FrameRef {

@@ -95,6 +95,8 @@ pub(crate) struct PathNode {
     pub(crate) parent: Option<(Arc<PathNode>, u32)>,
     pub(crate) names: Arc<Names>,
     pub(crate) segment: Segment,
+    /// A tool named this place, or one around it: its key may come again in the same run.
+    pub(crate) repeats: bool,
     /// Composites entered to get here, this one included.
     pub(crate) depth: u32,
     /// Calls around this place.
@@ -113,7 +115,7 @@ impl PathNode {
     /// Where a run begins.
     pub(crate) fn root(tool: &Text) -> Self {
         let names = Arc::new(Names::of_root(tool));
-        Self { parent: None, names, segment: Segment::Root, depth: 0, calls: 0, identity: Identity::default() }
+        Self { parent: None, names, segment: Segment::Root, repeats: false, depth: 0, calls: 0, identity: Identity::default() }
     }
 
     /// This place and those around it, innermost first.

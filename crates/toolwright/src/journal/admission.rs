@@ -122,6 +122,12 @@ pub enum Last<'a> {
     Resolved(&'a Resolution),
 }
 
+impl Last<'_> {
+    fn says_happened(&self) -> bool {
+        matches!(self, Self::Resolved(Resolution { verdict: Verdict::Happened(_), .. }))
+    }
+}
+
 impl<'a> Standing<'a> {
     /// Goes through the records of one call, in order.
     pub fn of(entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
@@ -131,6 +137,8 @@ impl<'a> Standing<'a> {
                 Entry::Begun(begin) => {
                     standing = Self { attempts: standing.attempts.saturating_add(1), begin: Some(begin), last: Last::Begun };
                 }
+                // Somebody saw it happen: a failure that is written later, by a call that went on, does not unsay that.
+                Entry::Finished(Finish { outcome: Err(_), .. }) if standing.last.says_happened() => {}
                 Entry::Finished(finish) => standing.last = Last::Finished(finish),
                 Entry::Resolved(resolution) => standing.last = Last::Resolved(resolution),
             }

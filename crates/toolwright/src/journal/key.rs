@@ -34,16 +34,10 @@ struct Written {
 }
 
 impl StepKey {
-    /// The place of a running call. Its key comes once in a run.
-    pub(crate) fn at(node: Arc<PathNode>, step: u32) -> Self {
-        Self(Place::Live { node, step, repeats: false })
-    }
-
-    /// The place of a call that a tool named itself, or of one inside such a call: its key may come again in the
-    /// same run.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the call path has no calls with keys of their own yet"))]
-    pub(crate) fn repeating(node: Arc<PathNode>, step: u32) -> Self {
-        Self(Place::Live { node, step, repeats: true })
+    /// The place of a running call. `repeats`: a tool named this call itself, or it is inside such a call, so that the
+    /// same key may come again in the same run.
+    pub(crate) fn at(node: Arc<PathNode>, step: u32, repeats: bool) -> Self {
+        Self(Place::Live { node, step, repeats })
     }
 
     /// A place from its text, as it was read from somewhere.

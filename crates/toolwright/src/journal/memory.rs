@@ -26,7 +26,7 @@ use crate::value::Text;
 /// registry.register(tool("echo", "Answers its arguments").reads().run_json(|input, _call| async move { Ok(input) }))?;
 /// let catalog = registry.seal();
 /// let journal = MemoryJournal::new();
-/// catalog.invoke(Invocation::new("echo", json!({})).run_id("r1").journal(Arc::new(journal.clone()))).await?;
+/// catalog.invoke(Invocation::new("echo", json!({})).run_id("r1").journal(Arc::new(journal.clone())), ()).await?;
 /// assert_eq!(journal.records("r1").len(), 3, "an intent, an outcome, the end");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,6 +9,7 @@ use super::key::StepKey;
 use super::{JournalError, JournalErrorKind};
 use crate::composite::EffectRecord;
 use crate::error::EffectState;
+use crate::fingerprint::Fingerprint;
 use crate::frame::Timestamp;
 use crate::schema::Repair;
 use crate::tool::Impact;
@@ -41,7 +42,7 @@ pub struct RunRecord {
     pub input: Value,
     /// Hash of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<Text>,
+    pub fingerprint: Option<Fingerprint>,
     /// Which generation of a session's tools the run began with; 0 without a session.
     #[serde(default)]
     pub generation: u64,
@@ -127,7 +128,7 @@ pub struct Begin {
     pub input: Value,
     /// Hash of the tool. Where one of two records has none, they are not compared by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<Text>,
+    pub fingerprint: Option<Fingerprint>,
     /// What few calls have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<Box<BeginMore>>,
@@ -444,5 +445,19 @@ impl From<VerdictForm> for Verdict {
             VerdictForm::HappenedWith(output) => Self::Happened(Some(output)),
             VerdictForm::NotHappened => Self::NotHappened,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_every_step_are_small() {
+        assert!(size_of::<Begin>() <= 72, "{}", size_of::<Begin>());
+        assert!(size_of::<Finish>() <= 72, "{}", size_of::<Finish>());
+        assert!(size_of::<super::super::Record>() <= 80, "{}", size_of::<super::super::Record>());
+        assert!(size_of::<super::super::Admission>() <= 16, "{}", size_of::<super::super::Admission>());
+        assert!(size_of::<StepKey>() <= 16, "{}", size_of::<StepKey>());
     }
 }

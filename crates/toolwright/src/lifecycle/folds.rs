@@ -18,6 +18,11 @@ macro_rules! folds {
                     self.$name.push(index);
                 })*
             }
+
+            /// Forgets the tools from `index` on.
+            pub(crate) fn forget_from(&mut self, index: usize) {
+                $(self.$name.retain(|at| *at < index);)*
+            }
         }
     };
 }

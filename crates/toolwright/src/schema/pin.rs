@@ -2,16 +2,17 @@
 
 use super::{CompiledSchema, SchemaError, SchemaIssue};
 use crate::frame::Call;
+use crate::runtime::Runtime;
 use crate::tool::{Answer, Body, BoxFuture, Handler, ToolDef, ToolError};
 use crate::value::{Object, Text, Value};
 
-struct Pinned {
-    inner: ToolDef,
+struct Pinned<R: Runtime> {
+    inner: ToolDef<R>,
     arguments: Object,
 }
 
-impl Handler for Pinned {
-    fn handle<'a>(&'a self, input: Value, call: Call) -> BoxFuture<'a, Result<Answer, ToolError>> {
+impl<R: Runtime> Handler<R> for Pinned<R> {
+    fn handle<'a>(&'a self, input: Value, call: Call<R>) -> BoxFuture<'a, Result<Answer, ToolError>> {
         let given = input.as_object().cloned();
         let given = given.iter().flat_map(Object::iter).filter(|(key, _)| self.arguments.get(key).is_none());
         let merged = Value::object(given.chain(self.arguments.iter()).map(|(key, value)| (key.clone(), value.clone())));
@@ -21,7 +22,7 @@ impl Handler for Pinned {
         }
         match &self.inner.0.body {
             Body::Handler(handler) => handler.handle(merged, call),
-            Body::Composite(_) => {
+            Body::Composite(_) | Body::Missing => {
                 Box::pin(std::future::ready(Err(ToolError::new("a composite has no arguments to fix").nothing_happened())))
             }
         }
@@ -32,12 +33,12 @@ impl Handler for Pinned {
 fn unfit(issues: &[SchemaIssue]) -> ToolError {
     let listed: Vec<String> = issues.iter().map(ToString::to_string).collect();
     ToolError::new(format!("the arguments do not go together with those that the host has fixed: {}", listed.join("; ")))
-        .code("invalid_args")
+        .code("invalid_input")
         .nothing_happened()
 }
 
 /// The tool with `arguments` fixed: they leave its input schema and are added to every call.
-pub(crate) fn pinned(tool: &ToolDef, arguments: Object) -> Result<ToolDef, SchemaError> {
+pub(crate) fn pinned<R: Runtime>(tool: &ToolDef<R>, arguments: Object) -> Result<ToolDef<R>, SchemaError> {
     let wrong = |message: String| SchemaError { pointer: String::new(), message };
     if tool.is_composite() {
         return Err(wrong("arguments of a composite cannot be fixed; write the value into its steps".into()));

@@ -173,7 +173,7 @@ impl Runner {
             }
             let input = self.case.get("input").cloned().unwrap_or(Value::Null);
             if let Some(catalog) = &catalog {
-                last = block_on(catalog.invoke(Invocation::new("built", input).context(context(&self.case))));
+                last = block_on(catalog.invoke(Invocation::new("built", input), context(&self.case)));
             }
         }
         drop(spec);

@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::typed::{self, JsonFn};
-use super::{Answer, Body, Def, Effect, Example, Goals, Handler, Origin, ToolDef, ToolError};
+use super::{Answer, Body, Def, Effect, Example, Goals, Handler, Origin, Reconciled, ToolDef, ToolError};
 use crate::frame::Call;
+use crate::journal::Begin;
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
 use crate::schema::CompiledSchema;
@@ -90,6 +91,8 @@ impl<R: Runtime> ToolBuilder<R> {
             debug_steps: false,
             meta: R::Meta::default(),
             hooks: None,
+            fingerprint: None,
+            reconcile: None,
             body: Body::Missing,
             health: None,
             root: OnceLock::new(),
@@ -189,6 +192,17 @@ impl<R: Runtime> ToolBuilder<R> {
     /// The host's own data about it.
     pub fn meta(mut self, meta: R::Meta) -> Self {
         self.def.meta = meta;
+        self
+    }
+
+    /// How to find out what became of a call that was begun and whose outcome is not known. Asked when a run is taken
+    /// up again, before a person is; it gets the recorded intent, with arguments and idempotency key.
+    pub fn reconcile<F, Fut>(mut self, reconcile: F) -> Self
+    where
+        F: Fn(Begin, Arc<R::Context>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Reconciled> + Send + 'static,
+    {
+        self.def.reconcile = Some(Arc::new(move |begin, context| Box::pin(reconcile(begin.clone(), context.clone()))));
         self
     }
 

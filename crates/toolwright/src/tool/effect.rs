@@ -27,7 +27,7 @@ impl Impact {
 }
 
 /// A declared effect: a class name and what a second run would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Effect {
     /// `read`, `write` or the host's own word, for example `deploy`.
     pub class: Text,

@@ -77,7 +77,7 @@ fn repairs_are_told_to_the_observer() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let tool = log.close(tool("t", "").reads().input_schema(schema), |input| Ok(Answer::new(input)));
     let events = Arc::new(Events::default());
-    block_on(only(tool).invoke(Invocation::new("t", parsed(r#"{"n": 5.0}"#)).diagnostics(events.scope()))).unwrap();
+    block_on(only(tool).invoke(Invocation::new("t", parsed(r#"{"n": 5.0}"#)).diagnostics(events.scope()), ())).unwrap();
     let warnings = events.warnings();
     assert_eq!(warnings.len(), 1);
     assert_eq!(warnings[0].0, "repaired_argument");
@@ -89,7 +89,7 @@ fn repairs_are_told_to_the_observer() {
 fn findings_have_pointers_that_lead_to_the_value() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"k~/": {"enum": ["x"]}}}}}, "additionalProperties": false}"#;
     let error = received(schema, r#"{"a": [{}, {"k~/": "y"}], "b": 1}"#).unwrap_err();
-    let Fault::InvalidArguments(issues) = error.root_cause() else { panic!("{error:?}") };
+    let Fault::InvalidInput { issues, .. } = error.root_cause() else { panic!("{error:?}") };
     let pointers: Vec<&str> = issues.iter().map(|issue| issue.pointer.as_str()).collect();
     assert_eq!(pointers.len(), 2);
     assert!(pointers.contains(&"/a/1/k~0~1") && pointers.contains(&""), "{pointers:?}");

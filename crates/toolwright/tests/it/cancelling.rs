@@ -44,7 +44,7 @@ async fn cancelled(catalog: &Catalog, when: &Moment, invocation: Invocation) -> 
         when.wait().await;
         source.cancel();
     };
-    tokio::join!(catalog.invoke(invocation.cancel(source.token())), cancel).0
+    tokio::join!(catalog.invoke(invocation.cancel(source.token()), ()), cancel).0
 }
 
 fn main() -> Invocation {
@@ -58,7 +58,7 @@ fn nothing_starts_in_a_run_that_was_cancelled_before() {
     let source = CancelSource::new();
     source.cancel();
     for name in ["main", "read", "send"] {
-        let error = block_on(catalog.invoke(Invocation::new(name, json!({})).cancel(source.token()))).unwrap_err();
+        let error = block_on(catalog.invoke(Invocation::new(name, json!({})).cancel(source.token()), ())).unwrap_err();
         assert_eq!(error.code(), "step_aborted", "{name}");
         assert_eq!(error.effect_state(), EffectState::NotStarted);
         assert_eq!(detail(&error, "unknownEffect"), None);
@@ -76,7 +76,7 @@ fn no_step_starts_after_a_cancellation() {
         Ok(input.into())
     });
     let catalog = catalog([first, log.echo("read")], &steps(&[("a", "first", json!({})), ("b", "read", json!({}))]));
-    let error = block_on(catalog.invoke(main().cancel(source.token()))).unwrap_err();
+    let error = block_on(catalog.invoke(main().cancel(source.token()), ())).unwrap_err();
     assert_eq!(error.code(), "step_aborted");
     assert_eq!(log.tools(), ["first"]);
     assert_eq!(detail(&error, "step"), Some(json!("b")));
@@ -142,7 +142,7 @@ fn a_writing_tool_that_does_not_answer_in_time_is_in_doubt() {
     let (log, started, dropped) = (Log::new(), Moment::default(), Moment::default());
     let tools = [waits(&log, "stuck", true, &started, &dropped)];
     let mut registry =
-        Registry::with_policy(Policy::new().side_effecting_tools(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
+        Registry::with_policy(Policy::new().may_chain(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
     for tool in tools {
         registry.register(tool).unwrap();
     }
@@ -161,7 +161,7 @@ fn a_writing_tool_that_does_not_answer_in_time_is_in_doubt() {
             assert!(!dropped.has_come(), "it still has its grace period");
             clock.over.come();
         };
-        tokio::join!(catalog.invoke(invocation), rest).0
+        tokio::join!(catalog.invoke(invocation, ()), rest).0
     })
     .unwrap_err();
     assert_eq!(*clock.slept.lock().unwrap(), [Duration::from_millis(70)]);
@@ -192,7 +192,7 @@ fn a_tool_can_look_but_not_cancel() {
     let log = Log::new();
     let looks = tool("looks", "").reads().run_json(|_, call| std::future::ready(Ok(json!(call.cancel().is_cancelled()))));
     let catalog = catalog([looks, log.echo("read")], &steps(&[("a", "looks", json!({}))]));
-    assert_eq!(block_on(catalog.invoke(main())).unwrap().output, Some(json!(false)));
+    assert_eq!(block_on(catalog.invoke(main(), ())).unwrap().output, Some(json!(false)));
 }
 
 /// C53: three calls at once, of which the second fails at once.
@@ -226,7 +226,7 @@ fn field_c53_siblings_of_a_failed_call_go_on_and_are_all_listed() {
     let (log, release) = (Log::new(), Moment::default());
     let catalog = batch(&log, &release);
     let outcomes = block_on(async {
-        let calls = catalog.invoke_all(three(), OnFailure::Continue);
+        let calls = catalog.invoke_all(three(), OnFailure::Continue, ());
         tokio::join!(calls, async { release.come() }).0
     });
     let codes: Vec<Result<Option<Value>, &str>> =
@@ -241,7 +241,7 @@ fn field_c53_stopping_sends_no_more_and_tells_what_is_unknown() {
     let catalog = batch(&log, &release);
     clock.over.come();
     let calls = three().into_iter().map(|call| call.clock(Arc::new(clock.clone()))).collect();
-    let outcomes = block_on(catalog.invoke_all(calls, OnFailure::Stop));
+    let outcomes = block_on(catalog.invoke_all(calls, OnFailure::Stop, ()));
     let codes: Vec<(&str, EffectState)> =
         outcomes.iter().map(|outcome| outcome.as_ref().map_err(|error| (error.code(), error.effect_state())).unwrap_err()).collect();
     assert_eq!(
@@ -259,11 +259,11 @@ fn stopping_one_batch_leaves_the_caller_and_others_alone() {
     let catalog = registry.seal();
     let source = CancelSource::new();
     let calls = ["bad", "read"].map(|name| Invocation::new(name, json!({})).cancel(source.token())).into();
-    let outcomes = block_on(catalog.invoke_all(calls, OnFailure::Stop));
+    let outcomes = block_on(catalog.invoke_all(calls, OnFailure::Stop, ()));
     assert!(outcomes.iter().all(Result::is_err));
     assert!(!source.token().is_cancelled());
-    block_on(catalog.invoke(Invocation::new("read", json!({})).cancel(source.token()))).unwrap();
-    assert!(block_on(catalog.invoke_all(Vec::new(), OnFailure::Stop)).is_empty());
+    block_on(catalog.invoke(Invocation::new("read", json!({})).cancel(source.token()), ())).unwrap();
+    assert!(block_on(catalog.invoke_all(Vec::new(), OnFailure::Stop, ())).is_empty());
 }
 
 #[test]
@@ -306,7 +306,7 @@ impl Approver for Away {
 fn a_cancelled_run_does_not_wait_for_the_person_who_is_asked() {
     let (log, asked) = (Log::new(), Moment::default());
     let checks = HostChecks::new().approval(Some(Arc::new(Away(asked.clone()))));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]).checks(checks));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("main", &steps(&[("a", "send", json!({}))]))).unwrap();
     let catalog = registry.seal();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolwright::codes::{self, CODES};
-use toolwright::journal::{RunJournal, RunRecord};
+use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{
-    CallError, CancelSource, Composer, Context, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions, Policy, Refusal,
-    Registry, SpecIssue, StepOutputs, ToolError, Value, json, tool,
+    CallError, CancelSource, Composer, Context, Eventually, Refusal, HostChecks, HostGate, Invocation, Journal, JournalError,
+    PipelineOptions, Policy, Registry, SpecIssue, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, run, run_main, steps};
@@ -57,7 +57,7 @@ fn linted(spec: &Value) -> Said {
 fn registered(tool: toolwright::ToolDef) -> Said {
     let mut registry = Registry::new();
     registry.register(Log::new().echo("taken")).unwrap();
-    of_issues(&registry.register(tool).map(|_| ()).unwrap_err().issues)
+    of_issues(&registry.register(tool).map(|_| ()).unwrap_err().issues())
 }
 
 fn refused_by(checks: HostChecks) -> Said {
@@ -81,15 +81,27 @@ fn reader(id: &str) -> toolwright::tool::ToolBuilder {
 
 fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Said {
     let events = Arc::new(Events::default());
-    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()))).unwrap();
+    block_on(catalog([tool], spec).invoke(invocation.observer(events.clone()), ())).unwrap();
     events.warnings().into_iter().map(|(code, _, message)| (code.to_owned(), message, None)).collect()
 }
 
 struct Broken;
 
 impl Journal for Broken {
-    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        Err(JournalError { reason: "disk full".into() })
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Err(JournalError::unwritable("disk full")))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 
@@ -115,14 +127,14 @@ fn cancelled() -> Said {
         std::future::pending::<Result<Value, ToolError>>()
     });
     let catalog = catalog([slow], &one("slow", json!({})));
-    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()))).unwrap_err())
+    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()), ())).unwrap_err())
 }
 
 fn aborted() -> Said {
     let source = CancelSource::new();
     source.cancel();
     let catalog = catalog([Log::new().echo("read")], &one("read", json!({})));
-    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()))).unwrap_err())
+    of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).cancel(source.token()), ())).unwrap_err())
 }
 
 fn produce(code: &str) -> Said {
@@ -148,11 +160,11 @@ fn produce(code: &str) -> Said {
         "nesting_too_deep" => {
             let context = Context::new(json!({"sessionData": {"emergentDepth": 8}}));
             let catalog = catalog([log.echo("r")], &one("r", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).context(context))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})), context)).unwrap_err())
         }
         "dry_run_needs_output" => {
             let catalog = catalog([log.writes("w")], &one("w", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).dry(StepOutputs::new()))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).dry(StepOutputs::new()), ())).unwrap_err())
         }
         "step_disabled" => refused_by(HostChecks::new().disabled(["send"])),
         "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(Refusal::new("permission_denied", "you may not")))),
@@ -168,7 +180,7 @@ fn produce(code: &str) -> Said {
         "unavailable" => of_error(&block_on(run(&Registry::new().with(log.echo("read")).unwrap().seal(), "raed", json!({}))).unwrap_err()),
         "journal" => {
             let catalog = catalog([log.echo("r")], &one("r", json!({})));
-            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(Broken)))).unwrap_err())
+            of_error(&block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(Broken)), ())).unwrap_err())
         }
         "invalid_tool" => registered(log.echo("a b")),
         "duplicate_tool" => registered(log.echo("taken")),

@@ -156,7 +156,7 @@ fn t8_7_a_call_succeeds_though_every_listener_breaks_down() {
     let catalog = catalog([tools.echo("echo")], &steps(&[("a", "echo", json!({ "v": "$input.v" }))]));
     let scope = Diagnostics::new(Broken).with_observer(Arc::new(Broken)).with_observer(Arc::new(after.clone()));
     let invocation = Invocation::new("main", json!({ "v": 1 })).diagnostics(scope);
-    let result = block_on(catalog.invoke(invocation)).unwrap();
+    let result = block_on(catalog.invoke(invocation, ())).unwrap();
     assert_eq!(result.output, Some(json!({ "v": 1 })));
     let heard: Vec<EventName> = after.all().iter().map(|fact| fact.event).collect();
     assert!(heard.contains(&EventName::StepStarted) && heard.contains(&EventName::StepFinished), "those after it hear everything");
@@ -393,7 +393,7 @@ fn the_runtime_tells_the_members_that_are_documented() {
     let spec = json!({ "strictMode": false, "steps": [{ "name": "a", "tool": "send", "inputMapping": mapping.to_json() }, { "name": "b", "tool": "slow" }] });
     let catalog = catalog([log.writes("send"), slow], &spec);
     let events = Events::default();
-    block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()))).unwrap_err();
+    block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()), ())).unwrap_err();
     let told: Vec<(&str, Value)> = events.all().into_iter().map(|fact| (fact.event.as_str(), fact.payload)).collect();
     let expected = [
         ("step_started", json!({ "path": "main/0:a", "index": 0, "count": 2, "step": "a", "tool": "send", "sideEffects": true })),

@@ -5,11 +5,11 @@ use toolwright::{CallError, Catalog, Invocation, Policy, Registry, StepOutputs, 
 use crate::world::{Log, block_on, catalog, composite, detail, steps};
 
 fn dry(catalog: &Catalog, outputs: StepOutputs) -> Result<ToolResult, CallError> {
-    block_on(catalog.invoke(Invocation::new("main", json!({"text": "hi"})).dry(outputs)))
+    block_on(catalog.invoke(Invocation::new("main", json!({"text": "hi"})).dry(outputs), ()))
 }
 
 fn rehearse(catalog: &Catalog, outputs: StepOutputs) -> Result<ToolResult, CallError> {
-    block_on(catalog.invoke(Invocation::new("main", json!({"text": "hi"})).rehearse(outputs)))
+    block_on(catalog.invoke(Invocation::new("main", json!({"text": "hi"})).rehearse(outputs), ()))
 }
 
 fn effects(result: &ToolResult) -> Value {
@@ -69,7 +69,7 @@ fn an_output_of_null_counts_and_an_unused_one_is_reported() {
     assert!(result.notes.iter().any(|note| note.contains("`nobody`")) && result.notes.iter().any(|note| note.contains("`r`")));
     let events = std::sync::Arc::new(crate::world::Events::default());
     let outputs = StepOutputs::new().with("send", 1).with("nobody", 1);
-    block_on(catalog.invoke(Invocation::new("main", json!({})).dry(outputs).diagnostics(events.scope()))).unwrap();
+    block_on(catalog.invoke(Invocation::new("main", json!({})).dry(outputs).diagnostics(events.scope()), ())).unwrap();
     assert_eq!(events.warnings().iter().map(|(code, ..)| code.clone()).collect::<Vec<_>>(), ["unused_step_output"]);
 }
 
@@ -105,7 +105,7 @@ fn a_given_output_must_fit_the_tools_schema() {
 }
 
 fn nested(log: &Log) -> Catalog {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "notify"]));
     registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap();
     registry
         .register(composite("notify", &steps(&[("r", "read", json!({"v": "$input.v"})), ("s", "send", json!({"w": "$prev.v"}))])))
@@ -159,15 +159,15 @@ fn a_leaf_with_side_effects_is_not_run_either() {
     let catalog = registry.seal();
     for name in ["send", "old"] {
         let call = || Invocation::new(name, json!({"x": 1}));
-        assert_eq!(block_on(catalog.invoke(call().dry(StepOutputs::new()))).unwrap_err().code(), "dry_run_needs_output");
-        let result = block_on(catalog.invoke(call().dry(StepOutputs::new().with(name, 5)))).unwrap();
+        assert_eq!(block_on(catalog.invoke(call().dry(StepOutputs::new()), ())).unwrap_err().code(), "dry_run_needs_output");
+        let result = block_on(catalog.invoke(call().dry(StepOutputs::new().with(name, 5)), ())).unwrap();
         assert_eq!(result.output, Some(json!(5)));
         assert_eq!(effects(&result).get_index(0).unwrap().get("wouldRun"), Some(&json!(true)));
-        let result = block_on(catalog.invoke(call().rehearse(StepOutputs::new().with(name, 6)))).unwrap();
+        let result = block_on(catalog.invoke(call().rehearse(StepOutputs::new().with(name, 6)), ())).unwrap();
         assert_eq!(result.output, Some(json!(6)));
     }
     assert!(log.is_empty());
-    block_on(catalog.invoke(Invocation::new("read", json!({})).dry(StepOutputs::new()))).unwrap();
+    block_on(catalog.invoke(Invocation::new("read", json!({})).dry(StepOutputs::new()), ())).unwrap();
     assert_eq!(log.tools(), ["read"]);
 }
 
@@ -200,6 +200,6 @@ fn repairs_of_a_leaf_that_is_not_run_are_told() {
     let send = log.close(tool("send", "").writes().input_schema(schema), |input| Ok(input.into()));
     let catalog = Registry::new().with(send).unwrap().seal();
     let outputs = StepOutputs::new().with("send", 1);
-    let result = block_on(catalog.invoke(Invocation::new("send", json!({"n": 1.0})).dry(outputs))).unwrap();
+    let result = block_on(catalog.invoke(Invocation::new("send", json!({"n": 1.0})).dry(outputs), ())).unwrap();
     assert!(log.is_empty() && result.notes.iter().any(|note| note.contains("/n")), "{:?}", result.notes);
 }

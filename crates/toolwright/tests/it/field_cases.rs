@@ -72,7 +72,7 @@ impl Stage {
         let spec = Value::from(spec.as_object().unwrap().with("strictMode", strict));
         let declared = at(case, "/tools").as_array().unwrap();
         let listed = declared.iter().filter(|tool| text(tool, "/effects") == "side_effects").map(|tool| text(tool, "/name").to_owned());
-        let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(listed));
+        let mut registry = Registry::with_policy(Policy::new().may_chain(listed));
         for tool in declared {
             match text(tool, "/from") {
                 "composition" => {
@@ -92,7 +92,7 @@ impl Stage {
 
     fn run(&self) -> Result<toolwright::ToolResult, toolwright::CallError> {
         let call = Invocation::new("main", self.input.clone()).diagnostics(self.events.scope()).journal(Arc::new(self.journal.clone()));
-        block_on(self.catalog.as_ref().unwrap().invoke(call))
+        block_on(self.catalog.as_ref().unwrap().invoke(call, ()))
     }
 
     /// Compares what each step's tool got with the case; steps inside nested composites are not the case's.
@@ -126,7 +126,7 @@ impl Stage {
             }
             ("error", Some(_)) => {
                 let error = self.catalog.as_ref().unwrap_err();
-                assert!(error.issues.iter().all(|issue| issue.code == code_of(text(expected, "/error_kind"))), "{error:?}");
+                assert!(error.issues().iter().all(|issue| issue.code == code_of(text(expected, "/error_kind"))), "{error:?}");
                 assert!(self.log.is_empty());
             }
             ("error", None) => {
@@ -156,12 +156,12 @@ fn c15_null_absent_and_empty_are_three_things() {
         let (log, catalog) = only_tool(&case);
         let journal = MemoryJournal::new();
         let invocation = Invocation::new("save", at(call, "/args").clone()).journal(Arc::new(journal.clone()));
-        match (block_on(catalog.invoke(invocation)), call.get("error_kind")) {
+        match (block_on(catalog.invoke(invocation, ())), call.get("error_kind")) {
             (Ok(_), None) => {
                 assert_eq!(log.all()[0].input, *at(call, "/received_by_tool"));
                 let records = journal.runs()[0].records();
                 let toolwright::journal::Record::Begin(begin) = &records[0] else { panic!("{records:?}") };
-                let repaired: Vec<&str> = begin.repairs.iter().map(|repair| repair.pointer.as_str()).collect();
+                let repaired: Vec<&str> = begin.repairs().iter().map(|repair| repair.pointer.as_str()).collect();
                 assert_eq!(repaired, ["/name"]);
             }
             (Err(error), Some(kind)) => {
@@ -197,7 +197,7 @@ fn c17_no_argument_is_invented() {
     let (log, catalog) = only_tool(&case);
     let journal = MemoryJournal::new();
     let invocation = Invocation::new("search", at(&case, "/input/args").clone()).journal(Arc::new(journal.clone()));
-    let result = block_on(catalog.invoke(invocation)).unwrap();
+    let result = block_on(catalog.invoke(invocation, ())).unwrap();
     assert_eq!(log.all()[0].input.to_json_string(), at(&case, "/expected/received_by_tool").to_json_string());
     assert!(result.notes.is_empty());
     let records = journal.runs()[0].records();
@@ -245,7 +245,7 @@ fn c20_a_lone_surrogate_is_replaced_and_told() {
     let catalog = Registry::new().with(snap).unwrap().seal();
     for _ in 0..2 {
         let journal = MemoryJournal::new();
-        let result = block_on(catalog.invoke(Invocation::new("snap", json!({})).journal(Arc::new(journal.clone())))).unwrap();
+        let result = block_on(catalog.invoke(Invocation::new("snap", json!({})).journal(Arc::new(journal.clone())), ())).unwrap();
         assert_eq!(result.notes, ["one lone surrogate was replaced"]);
         let records = journal.runs()[0].records();
         let toolwright::journal::Record::Finish(finish) = &records[1] else { panic!("{records:?}") };
@@ -357,7 +357,7 @@ fn c48_malformed_references_are_all_named_when_the_composite_is_built() {
     let case = case("48-malformed-references-at-load");
     let stage = Stage::new(&case, true);
     stage.assert_as_expected(&case);
-    let issues = &stage.catalog.as_ref().unwrap_err().issues;
+    let issues = &stage.catalog.as_ref().unwrap_err().issues();
     let bad = at(&case, "/composition/steps/1/inputMapping").as_object().unwrap();
     assert_eq!(issues.len(), bad.len());
     for (issue, (key, value)) in issues.iter().zip(bad.iter()) {

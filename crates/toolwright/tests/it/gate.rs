@@ -185,7 +185,7 @@ fn refusals_say_who_can_allow_it() {
 fn whether_a_composite_has_side_effects_is_derived_and_it_must_be_listed_itself() {
     let log = Log::new();
     let with = |listed: &[&str]| {
-        let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(listed.iter().copied()));
+        let mut registry = Registry::with_policy(Policy::new().may_chain(listed.iter().copied()));
         registry.register(log.writes("send")).unwrap();
         registry.register(log.echo("read")).unwrap();
         registry.register(composite("quiet", &steps(&[("r", "read", json!({}))]))).unwrap();
@@ -195,9 +195,9 @@ fn whether_a_composite_has_side_effects_is_derived_and_it_must_be_listed_itself(
     };
     let (registry, outer) = with(&["send"]);
     let error = outer.unwrap_err();
-    assert_eq!((error.code(), error.issues.len()), ("step_not_chainable", 1));
-    assert_eq!(error.issues[0].pointer, "/steps/1/tool");
-    assert!(error.issues[0].help.as_deref().unwrap().contains("`notify`"));
+    assert_eq!((error.code(), error.issues().len()), ("step_not_chainable", 1));
+    assert_eq!(error.issues()[0].pointer, "/steps/1/tool");
+    assert!(error.issues()[0].help.clone().unwrap().contains("`notify`"));
     assert_eq!(registry.get("quiet").unwrap().effect(), Some(&Effect::read()));
     assert_eq!(registry.get("quiet").unwrap().has_side_effects(), Some(false));
     assert_eq!(registry.get("notify").unwrap().has_side_effects(), Some(true));
@@ -223,7 +223,7 @@ fn a_derived_effect_takes_the_worst_class_and_never_runs_twice() {
     let log = Log::new();
     let deploy = log.close(tool("deploy", "").effect(Effect::new("deploy", Impact::Once)), |_| Ok(json!(1).into()));
     let put = log.close(tool("put", "").writes_idempotent(), |_| Ok(json!(1).into()));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["deploy", "put"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["deploy", "put"]));
     registry.register(deploy).unwrap().register(put).unwrap();
     registry.register(composite("puts", &steps(&[("p", "put", json!({}))]))).unwrap();
     registry.register(composite("both", &steps(&[("p", "put", json!({})), ("d", "deploy", json!({}))]))).unwrap();
@@ -234,7 +234,7 @@ fn a_derived_effect_takes_the_worst_class_and_never_runs_twice() {
 #[test]
 fn a_composite_keeps_its_derived_effect_whatever_a_host_says() {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("notify", &steps(&[("s", "send", json!({}))]))).unwrap();
     let changed = registry.get("notify").unwrap().with_effect(Effect::read());
@@ -273,7 +273,7 @@ impl Approver for Person {
 }
 
 fn checked(log: &Log, checks: HostChecks) -> toolwright::Catalog {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "inner"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner"]).checks(checks));
     registry.register(log.writes("send")).unwrap().register(log.echo("read")).unwrap();
     registry.register(composite("inner", &steps(&[("deep", "send", json!({"x": "$input.x"}))]))).unwrap();
     registry
@@ -335,7 +335,7 @@ fn host_checks_come_in_their_order_and_before_the_tool() {
     ] {
         asked.lock().unwrap().clear();
         let catalog = checked(&log, checks);
-        let error = block_on(catalog.invoke(Invocation::new("one", json!({})).cancel(cancelled.token()))).unwrap_err();
+        let error = block_on(catalog.invoke(Invocation::new("one", json!({})).cancel(cancelled.token()), ())).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert_eq!(asked.lock().unwrap().len(), asks, "{code}");
         assert_eq!(detail(&error, "step"), Some(json!("s")));
@@ -468,7 +468,7 @@ fn building_names_every_problem_at_once() {
         {"tool": "t", "inputMapping": {"w": "$later", "x": "$steps.who"}},
     ]});
     let error = composer.build("", "", json!({"type": "nonsense"}), &spec).unwrap_err();
-    let mut found: Vec<(&str, &str)> = error.issues.iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
+    let mut found: Vec<(&str, &str)> = error.issues().iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
     found.sort_unstable();
     assert_eq!(
         found,

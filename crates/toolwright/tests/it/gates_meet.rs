@@ -81,7 +81,7 @@ fn a_composite_accepted_without_effects_has_none_when_a_tool_in_it_is_replaced()
 }
 
 fn sending(log: &Log, checks: HostChecks) -> Catalog {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "notify"]).checks(checks));
     registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap();
     registry.register(composite("notify", &one("send"))).unwrap();
     registry.register(composite("look", &one("read"))).unwrap();
@@ -123,7 +123,7 @@ fn a_composite_taken_to_another_catalogue_keeps_its_own_tools() {
     let (log, strangers) = (Log::new(), Log::new());
     let catalog = sending(&log, HostChecks::new());
     // The same names at the same positions.
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "notify"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "notify"]));
     registry.register(strangers.echo("read")).unwrap().register(strangers.writes("send")).unwrap();
     registry.register(catalog.get("notify").unwrap().clone()).unwrap().register(catalog.get("look").unwrap().clone()).unwrap();
     registry.register(composite("main", &steps(&[("l", "look", json!({})), ("n", "notify", json!({}))]))).unwrap();
@@ -158,7 +158,7 @@ fn a_composite_whose_steps_ask_nobody_is_asked_for_as_a_whole() {
     for answer in [false, true] {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let checks = HostChecks::new().approval(Some(Arc::new(Person { answer, asked: asked.clone() })));
-        let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["notify"]).checks(checks));
+        let mut registry = Registry::with_policy(Policy::new().may_chain(["notify"]).checks(checks));
         registry.register(notify.clone()).unwrap();
         registry.register(composite("main", &one("notify"))).unwrap();
         let outcome = block_on(run(&registry.seal(), "main", json!({})));

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use toolwright::journal::{Begin, Finish, Record, RunJournal, RunRecord, StepKey};
+use toolwright::journal::{Admission, Begin, Claim, End, Finish, Record, Resolution, RunHistory, RunJournal, RunRecord, StepKey};
 use toolwright::{
-    Eventually, Fault, Invocation, Journal, JournalError, MemoryJournal, Policy, Registry, StepOutputs, ToolError, Value, json, tool,
+    Eventually, Fault, Invocation, Journal, JournalError, MemoryJournal, Policy, Registry, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Log, Moment, TestClock, block_on, catalog, composite, detail, steps};
@@ -25,7 +25,7 @@ impl Tape {
     fn write(&self, phase: &str, path: &str) -> Result<(), JournalError> {
         self.lines.lock().unwrap().push(format!("{phase} {path}"));
         match self.fails_at {
-            Some((at, place)) if at == phase && place == path => Err(JournalError { reason: "disk full".into() }),
+            Some((at, place)) if at == phase && place == path => Err(JournalError::unwritable("disk full")),
             _ => Ok(()),
         }
     }
@@ -36,19 +36,31 @@ impl Tape {
 }
 
 impl Journal for Tape {
-    fn open(&self, run: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        self.write("open", &run.tool)?;
-        Ok(Arc::new(self.clone()))
+    fn open(&self, run: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        let opened = self.write("open", &run.tool);
+        Eventually::Now(opened.map(|()| Arc::new(self.clone()) as Arc<dyn RunJournal>))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 
 impl RunJournal for Tape {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
         // Writing takes a while, and everything must wait for it.
         let path = record.key.path();
         Eventually::Later(Box::pin(async move {
             tokio::task::yield_now().await;
-            self.write("begin", &path)
+            self.write("begin", &path).map(|()| Admission::Proceed { attempt: 1 })
         }))
     }
 
@@ -64,8 +76,16 @@ impl RunJournal for Tape {
         let _ = self.write("abandoned", &key.path());
     }
 
-    fn end(&self, ok: bool) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.write("end", if ok { "ok" } else { "failed" }))
+    fn resolve(&self, key: &StepKey, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.write("resolve", &key.path()))
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.write("end", if end.ok { "ok" } else { "failed" }))
+    }
+
+    fn epoch(&self) -> u64 {
+        1
     }
 }
 
@@ -82,7 +102,7 @@ fn two_writes(tape: &Tape) -> toolwright::Catalog {
 }
 
 fn journalled(catalog: &toolwright::Catalog, tape: &Tape) -> Result<toolwright::ToolResult, toolwright::CallError> {
-    block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone()))))
+    block_on(catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())), ()))
 }
 
 #[test]
@@ -170,7 +190,7 @@ fn a_run_that_is_dropped_half_way_leaves_a_trace() {
     });
     let catalog = catalog([stuck], &steps(&[("a", "stuck", json!({}))]));
     block_on(async {
-        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())));
+        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(tape.clone())), ());
         tokio::select! {
             _ = call => panic!("it never ends"),
             () = started.wait() => {}
@@ -190,13 +210,25 @@ struct FullDisk {
 }
 
 impl Journal for FullDisk {
-    fn open(&self, _: RunRecord) -> Result<Arc<dyn RunJournal>, JournalError> {
-        Ok(Arc::new(self.clone()))
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Ok(Arc::new(self.clone())))
+    }
+
+    fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        Eventually::Now(Ok(None))
+    }
+
+    fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(Err(JournalError::unknown_run(run)))
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        Eventually::Now(Ok(Vec::new()))
     }
 }
 
 impl RunJournal for FullDisk {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<(), JournalError>> {
+    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
         self.tape.begin(record)
     }
 
@@ -205,8 +237,20 @@ impl RunJournal for FullDisk {
         Eventually::Later(Box::pin(std::future::pending()))
     }
 
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        RunJournal::resolve(&self.tape, key, resolution)
+    }
+
     fn abandoned(&self, key: &StepKey) {
         self.tape.abandoned(key);
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        self.tape.end(end)
+    }
+
+    fn epoch(&self) -> u64 {
+        1
     }
 }
 
@@ -215,7 +259,7 @@ fn a_run_that_is_dropped_while_an_outcome_is_written_leaves_a_trace_too() {
     let journal = FullDisk::default();
     let catalog = catalog([Log::new().writes("send")], &steps(&[("a", "send", json!({}))]));
     block_on(async {
-        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(journal.clone())));
+        let call = catalog.invoke(Invocation::new("main", json!({})).journal(Arc::new(journal.clone())), ());
         tokio::select! {
             _ = call => panic!("it never ends"),
             () = journal.writing.wait() => {}
@@ -238,7 +282,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
     let journal = MemoryJournal::new();
     let clock = Arc::new(TestClock::default());
     let call = Invocation::new("main", json!({"i": 1})).run_id("r1").journal(Arc::new(journal.clone())).clock(clock);
-    block_on(catalog.invoke(call)).unwrap_err();
+    block_on(catalog.invoke(call, ())).unwrap_err();
     let runs = journal.runs();
     assert_eq!(runs.len(), 1);
     assert_eq!((runs[0].head().id.as_str(), runs[0].head().tool.as_str()), ("r1", "main"));
@@ -250,7 +294,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
         .map(|record| match record {
             Record::Begin(begin) => {
                 times.push(begin.at.unwrap());
-                let repairs: Vec<&str> = begin.repairs.iter().map(|repair| repair.pointer.as_str()).collect();
+                let repairs: Vec<&str> = begin.repairs().iter().map(|repair| repair.pointer.as_str()).collect();
                 format!("begin {} {} {} {repairs:?} {:?}", begin.key.path(), begin.key.tool(), begin.input, begin.impact.unwrap())
             }
             Record::Finish(finish) => {
@@ -260,7 +304,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
                     Err(failure) => format!("finish {} {}: {}", finish.key.path(), failure.code, failure.message),
                 }
             }
-            Record::End { ok } => format!("end {ok}"),
+            Record::End(end) => format!("end {} {:?}", end.ok, end.code),
             other => format!("{other:?}"),
         })
         .collect();
@@ -273,7 +317,7 @@ fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
             "begin main/1:b bad {} [] Once",
             "finish main/1:b own: no",
             r#"finish main own: Step "b" (tool: "bad") failed: no"#,
-            "end false",
+            r#"end false Some("own")"#,
         ]
     );
     assert!(times.is_sorted() && times.len() == 6);
@@ -287,7 +331,7 @@ fn the_journal_in_memory_forgets_the_oldest() {
     let catalog = registry.seal();
     let journal = MemoryJournal::keeping(2);
     for id in ["a", "b", "c"] {
-        block_on(catalog.invoke(Invocation::new("read", json!({})).run_id(id).journal(Arc::new(journal.clone())))).unwrap();
+        block_on(catalog.invoke(Invocation::new("read", json!({})).run_id(id).journal(Arc::new(journal.clone())), ())).unwrap();
     }
     assert_eq!(journal.runs().iter().map(|run| run.head().id.to_string()).collect::<Vec<_>>(), ["b", "c"]);
 }
@@ -298,7 +342,7 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     let tape = Tape::default();
     let schema = json!({"type": "object", "required": ["q"]});
     let strict = log.close(tool("strict", "").reads().input_schema(schema), |input| Ok(input.into()));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(strict).unwrap().register(log.writes("send")).unwrap();
     registry.register(composite("main", &steps(&[("a", "strict", json!({"q": "$input.q?"}))]))).unwrap();
     registry.register(composite("sends", &steps(&[("s", "send", json!({}))]))).unwrap();
@@ -307,6 +351,6 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     assert_eq!(tape.lines(), ["open main", "begin main", "finish main", "end failed"]);
     let tape = Tape::default();
     let call = Invocation::new("sends", json!({})).journal(Arc::new(tape.clone())).dry(StepOutputs::new().with("s", 1));
-    block_on(catalog.invoke(call)).unwrap();
+    block_on(catalog.invoke(call, ())).unwrap();
     assert!(tape.lines().is_empty() && log.is_empty());
 }

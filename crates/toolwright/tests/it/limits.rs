@@ -29,7 +29,7 @@ fn sixty_doublings_end_with_a_clear_error() {
 fn a_host_can_choose_the_limit_and_both_sides_are_held_to_it() {
     let log = Log::new();
     let big = log.close(tool("big", "").writes(), |_| Ok(Value::from("x".repeat(2_000)).into()));
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["big"]).limits(Limits::default().value_bytes(1_000)));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["big"]).limits(Limits::default().value_bytes(1_000)));
     registry.register(log.echo("echo")).unwrap().register(big).unwrap();
     registry.register(composite("main", &steps(&[("b", "big", json!({}))]))).unwrap();
     let catalog = registry.seal();
@@ -141,7 +141,7 @@ fn a_suggestion_costs_little_whatever_the_names_are() {
 
 #[test]
 fn composites_that_multiply_their_effects_list_some_and_count_the_rest() {
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["w", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["w", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]));
     registry.register(tool("w", "Writes").writes().run_json(|input, _| async move { Ok(input) })).unwrap();
     let mut below = "w".to_owned();
     for level in 1..=7 {

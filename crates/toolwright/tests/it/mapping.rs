@@ -164,7 +164,7 @@ fn a_step_without_output_has_no_value() {
 
 fn build_issues(spec: &Value) -> Vec<SpecIssue> {
     let log = Log::new();
-    let issues = try_catalog([log.echo("echo")], spec).map(|_| Vec::new()).unwrap_or_else(|error| error.issues);
+    let issues = try_catalog([log.echo("echo")], spec).map(|_| Vec::new()).unwrap_or_else(|error| error.issues());
     assert!(log.is_empty());
     issues
 }
@@ -237,7 +237,7 @@ fn a_missing_value_in_the_output_mapping_still_tells_what_happened() {
 
     // The same from inside: the outer composite still knows.
     let spec = CompositeSpec::from_value(&spec).unwrap();
-    let mut registry = Registry::with_policy(toolwright::Policy::new().side_effecting_tools(["send", "inner"]));
+    let mut registry = Registry::with_policy(toolwright::Policy::new().may_chain(["send", "inner"]));
     registry.register(log.writes("send")).unwrap();
     registry.register(Composite::new("inner", "").spec(spec)).unwrap();
     registry.register(composite("outer", &steps(&[("in", "inner", json!({}))]))).unwrap();
@@ -260,7 +260,7 @@ fn a_literal_dollar_text_of_the_page_warns_once_at_build_and_once_a_run() {
     assert_eq!(catalog.get("main").unwrap().composite().unwrap().warnings().len(), 1);
     let events = std::sync::Arc::new(crate::world::Events::default());
     for runs in 1..=2 {
-        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()))).unwrap();
+        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()), ())).unwrap();
         let warnings = events.warnings();
         assert_eq!(warnings.len(), runs);
         let (code, path, message) = &warnings[0];

@@ -211,7 +211,7 @@ fn within(issues: &[SpecIssue], spec: &Value) -> Result<(), TestCaseError> {
 
 fn tools() -> Registry {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(log.echo("read")).unwrap().register(log.writes("send")).unwrap().register(log.undeclared("old")).unwrap();
     registry.register(crate::world::composite("inner", &json!({"steps": [{"name": "i", "tool": "read"}]}))).unwrap();
     registry
@@ -227,15 +227,15 @@ proptest! {
         if let Ok(read) = CompositeSpec::from_value(&spec)
             && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read))
         {
-            prop_assert!(!error.issues.is_empty());
-            within(&error.issues, &spec)?;
+            prop_assert!(!error.issues().is_empty());
+            within(&error.issues(), &spec)?;
         }
         let catalog = registry.seal();
         within(&catalog.lint(&spec), &spec)?;
         let mut outcomes = Vec::new();
         if catalog.get("main").is_some() {
-            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()))));
-            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()).rehearse(StepOutputs::new()))));
+            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()), ())));
+            outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()).rehearse(StepOutputs::new()), ())));
         }
         for dialect in [Dialect::Strict, Dialect::Page, Dialect::PageStrict] {
             let composer = Composer::new(HostGate::new({ let catalog = catalog.clone(); move |name| catalog.get(name).cloned() })).dialect(dialect);
@@ -246,8 +246,8 @@ proptest! {
             match composer.build("built", "", json!({}), &spec) {
                 Ok(tool) => prop_assert!(valid && tool.id() == "composable:built"),
                 Err(error) => {
-                    prop_assert!(!error.issues.is_empty());
-                    within(&error.issues, &spec)?;
+                    prop_assert!(!error.issues().is_empty());
+                    within(&error.issues(), &spec)?;
                 }
             }
             let options = PipelineOptions::new();
@@ -493,7 +493,7 @@ fn compare(steps: &[Planned], input: &Json, page: bool) -> Result<(), TestCaseEr
             }
         }
     }
-    let outcome = block_on(catalog.invoke(Invocation::new("main", Value::from_json(input.clone()).unwrap())));
+    let outcome = block_on(catalog.invoke(Invocation::new("main", Value::from_json(input.clone()).unwrap()), ()));
     let reached: Vec<Json> = log.all().iter().map(|seen| seen.input.to_json()).collect();
     prop_assert_eq!(reached, given);
     match (outcome, stopped) {

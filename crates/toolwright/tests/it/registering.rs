@@ -14,7 +14,7 @@ fn echo(id: &str) -> ToolDef {
 }
 
 fn found(error: &RegisterError) -> Vec<(&str, &str)> {
-    error.issues.iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect()
+    error.issues().iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_tool_is_never_replaced_and_both_sources_are_named() {
 fn everything_wrong_with_a_tool_comes_at_once() {
     let wrong = tool("a b", "").input_schema(json!({"type": "strng"})).output_schema(json!({"$ref": "#/gone"}));
     let error = Registry::new().with(wrong.run_json(|v, _| std::future::ready(Ok(v)))).unwrap_err();
-    assert_eq!(error.issues.iter().map(|issue| issue.code).collect::<Vec<_>>(), ["invalid_tool", "invalid_schema", "invalid_schema"]);
+    assert_eq!(error.issues().iter().map(|issue| issue.code).collect::<Vec<_>>(), ["invalid_tool", "invalid_schema", "invalid_schema"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn everything_wrong_with_a_composite_comes_at_once() {
             ("/steps/3/inputMapping/qeury", "invalid_args"),
         ]
     );
-    let help = |code: &str| error.issues.iter().find(|issue| issue.code == code).and_then(|issue| issue.help.clone()).unwrap();
+    let help = |code: &str| error.issues().iter().find(|issue| issue.code == code).and_then(|issue| issue.help.clone()).unwrap();
     assert!(help("step_missing").contains("`search`"));
     assert!(help("invalid_args").contains("`query`"));
     assert!(!registry.get("taken").unwrap().is_composite(), "the registry is as it was");
@@ -132,7 +132,7 @@ fn the_written_form_is_read_whole_and_every_problem_is_named() {
         ],
     });
     let error = CompositeSpec::from_value(&wrong).unwrap_err();
-    let mut pointers: Vec<&str> = error.issues.iter().map(|issue| issue.pointer.as_str()).collect();
+    let mut pointers: Vec<&str> = error.issues().iter().map(|issue| issue.pointer.as_str()).collect();
     pointers.sort_unstable();
     let want = [
         "/description",
@@ -150,8 +150,8 @@ fn the_written_form_is_read_whole_and_every_problem_is_named() {
         "/strictMode",
     ];
     assert_eq!(pointers, want);
-    assert!(error.issues.iter().all(|issue| issue.code == "invalid_spec"));
-    let help = |pointer: &str| error.issues.iter().find(|issue| issue.pointer == pointer).unwrap().help.clone().unwrap_or_default();
+    assert!(error.issues().iter().all(|issue| issue.code == "invalid_spec"));
+    let help = |pointer: &str| error.issues().iter().find(|issue| issue.pointer == pointer).unwrap().help.clone().unwrap_or_default();
     assert!(help("/stepz").contains("`steps`") && help("/steps/0/inputMaping").contains("`inputMapping`"));
 }
 
@@ -288,7 +288,7 @@ fn the_code_of_a_refusal_is_that_of_an_error_and_not_of_a_warning_before_it() {
     let log = Log::new();
     let spec = steps(&[("a", "echo", json!({"text": "about $input.topic"})), ("b", "echo", json!({"text": "$inptu.topic"}))]);
     let error = try_catalog([log.echo("echo")], &spec).unwrap_err();
-    assert_eq!(error.issues[0].code, "reference_in_text", "warnings come in their place");
+    assert_eq!(error.issues()[0].code, "reference_in_text", "warnings come in their place");
     assert_eq!(error.code(), "invalid_reference");
     assert!(!error.to_string().contains("sent on as text"), "{error}");
 }
@@ -300,7 +300,7 @@ fn a_specification_put_together_by_hand_is_held_to_the_form_too() {
         let spec = CompositeSpec { steps, ..CompositeSpec::default() };
         let error =
             Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "").spec(spec)).map(|_| ()).unwrap_err();
-        error.issues.into_iter().map(|issue| (issue.pointer, issue.code)).collect::<Vec<_>>()
+        error.issues().into_iter().map(|issue| (issue.pointer, issue.code)).collect::<Vec<_>>()
     };
     assert_eq!(refused(Vec::new()), [("/steps".to_owned(), "invalid_spec")]);
     let twice = refused(vec![step("a", "echo"), step("a", "echo"), step("b/c", "echo")]);

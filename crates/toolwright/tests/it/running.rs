@@ -215,7 +215,7 @@ fn an_output_that_breaks_its_promise_is_an_error_after_the_effect() {
 #[test]
 fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "inner", "middle"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner", "middle"]));
     registry.register(log.writes("send")).unwrap();
     registry.register(log.fails(tool("bad", "").reads(), ToolError::new("no"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
@@ -240,7 +240,7 @@ fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
 #[test]
 fn an_unknown_effect_deep_inside_is_known_outside() {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send", "inner"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner"]));
     registry.register(log.fails(tool("send", "").writes(), ToolError::new("gone"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({}))]))).unwrap();
@@ -288,7 +288,7 @@ fn a_depth_from_outside_counts_and_only_a_number_does() {
         let log = Log::new();
         let catalog = chain(&log, 1).unwrap();
         let data = crate::world::parsed(&format!(r#"{{"user": "u", "emergentDepth": {depth}}}"#));
-        let outcome = block_on(catalog.invoke(Invocation::new("c1", json!({})).context(with(data))));
+        let outcome = block_on(catalog.invoke(Invocation::new("c1", json!({})), with(data)));
         assert_eq!(outcome.is_ok(), ok, "{depth}");
         assert_eq!(log.tools().len(), usize::from(ok), "{depth}");
         match outcome {
@@ -301,7 +301,7 @@ fn a_depth_from_outside_counts_and_only_a_number_does() {
     let catalog = chain(&log, 1).unwrap();
     for depth in [8, 0, 8, 1] {
         let context = with(json!({"emergentDepth": depth}));
-        let outcome = block_on(catalog.invoke(Invocation::new("c1", json!({})).context(context)));
+        let outcome = block_on(catalog.invoke(Invocation::new("c1", json!({})), context));
         assert_eq!(outcome.is_ok(), depth < 8);
     }
 }
@@ -353,7 +353,7 @@ fn a_tool_sees_its_own_place_and_nothing_it_can_change() {
     let log = Log::new();
     let catalog = catalog([log.echo("echo")], &steps(&[("a", "echo", json!({})), ("b", "echo", json!({"x": 1}))]));
     let context = Context::new(json!({"user": "ada", "sessionData": {"k": 1, "emergentDepth": 2}}));
-    block_on(catalog.invoke(Invocation::new("main", json!({})).run_id("r7").context(context))).unwrap();
+    block_on(catalog.invoke(Invocation::new("main", json!({})).run_id("r7"), context)).unwrap();
     let seen = log.all();
     assert_eq!(seen[1].session, json!({"k": 1, "emergentDepth": 3}));
     assert_eq!((seen[0].key.as_str(), seen[1].key.as_str()), ("r7/main/0:a", "r7/main/1:b"));
@@ -370,12 +370,12 @@ fn an_observer_hears_every_step_and_its_progress() {
         call.progress("half", Some(1.0), Some(2.0));
         Ok(json!(1))
     });
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["slow", "inner"]));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["slow", "inner"]));
     registry.register(slow).unwrap().register(log.fails(tool("bad", "").reads(), ToolError::new("no").code("own"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "slow", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({})), ("b", "bad", json!({}))]))).unwrap();
     let events = Arc::new(Events::default());
-    block_on(registry.seal().invoke(Invocation::new("outer", json!({})).diagnostics(events.scope()))).unwrap_err();
+    block_on(registry.seal().invoke(Invocation::new("outer", json!({})).diagnostics(events.scope()), ())).unwrap_err();
     let shown: Vec<String> = events
         .all()
         .into_iter()
@@ -493,7 +493,7 @@ fn an_observer_that_breaks_down_changes_nothing() {
     let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
     let catalog = catalog([page, log.writes("send")], &spec);
     let result =
-        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(Diagnostics::disabled().with_observer(Arc::new(Broken)))))
+        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(Diagnostics::disabled().with_observer(Arc::new(Broken))), ()))
             .unwrap();
     assert_eq!(result.effects.len(), 1);
     assert_eq!(log.tools(), ["page", "send"]);
@@ -502,14 +502,14 @@ fn an_observer_that_breaks_down_changes_nothing() {
 #[test]
 fn a_writing_tool_cannot_unsay_that_it_ran() {
     let silent = || tool("w", "Writes").writes().run_json(|_, _| async { Ok(toolwright::Answer::new(1).effects([])) });
-    let policy = || toolwright::Policy::new().side_effecting_tools(["w"]);
+    let policy = || toolwright::Policy::new().may_chain(["w"]);
     let spec = json!({"steps": [{"name": "s", "tool": "w"}]});
     let spec = toolwright::CompositeSpec::from_value(&spec).unwrap();
     let mut registry = toolwright::Registry::with_policy(policy());
     registry.register(silent()).unwrap().register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
     let catalog = registry.seal();
     for name in ["w", "c"] {
-        let result = block_on(catalog.invoke(toolwright::Invocation::new(name, json!({})))).unwrap();
+        let result = block_on(catalog.invoke(toolwright::Invocation::new(name, json!({})), ())).unwrap();
         assert_eq!(result.effects.len(), 1, "{name}");
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn catalog(tools: impl IntoIterator<Item = ToolDef>, spec: &Value) ->
 
 pub(crate) fn try_catalog(tools: impl IntoIterator<Item = ToolDef>, spec: &Value) -> Result<Catalog, RegisterError> {
     let tools: Vec<ToolDef> = tools.into_iter().collect();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(tools.iter().map(|tool| tool.name().to_owned())));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(tools.iter().map(|tool| tool.name().to_owned())));
     for tool in tools {
         registry.register(tool).unwrap();
     }
@@ -124,7 +124,7 @@ pub(crate) fn try_catalog(tools: impl IntoIterator<Item = ToolDef>, spec: &Value
 }
 
 pub(crate) async fn run(catalog: &Catalog, tool: &str, input: Value) -> Result<ToolResult, CallError> {
-    catalog.invoke(Invocation::new(tool, input)).await
+    catalog.invoke(Invocation::new(tool, input), ()).await
 }
 
 /// Runs `main` of a one-off catalogue.

@@ -1,5 +1,6 @@
 //! Every row of the table, for every impact.
 
+use crate::fingerprint::Fingerprint;
 use super::*;
 use crate::json;
 use crate::value::Value;
@@ -66,12 +67,12 @@ fn another_tool_fingerprint_or_input_is_another_call_whatever_came_of_it() {
     let ends =
         [None, Some(Entry::Finished(&done)), Some(Entry::Finished(&failure)), Some(Entry::Resolved(&yes)), Some(Entry::Resolved(&no))];
     for impact in IMPACTS {
-        let recorded = Begin { fingerprint: Some("f1".into()), ..begin(impact) };
+        let recorded = Begin { fingerprint: Some(Fingerprint::of("f1")), ..begin(impact) };
         let same = recorded.clone();
         let others = [
             ("tool", Begin { key: StepKey::written("main/0:send", "post"), ..same.clone() }),
             ("tool", Begin { composite: true, ..same.clone() }),
-            ("fingerprint", Begin { fingerprint: Some("f2".into()), ..same.clone() }),
+            ("fingerprint", Begin { fingerprint: Some(Fingerprint::of("f2")), ..same.clone() }),
             ("input", Begin { input: json!({"to": "b"}), ..same.clone() }),
             ("input", Begin { input: Value::Null, ..same }),
         ];
@@ -156,7 +157,13 @@ fn an_answer_is_about_the_attempts_before_it_only() {
     assert_eq!(word(&admit(again, &first)), "doubt 2 None");
     let done = ok();
     assert_eq!(word(&admit(again.into_iter().chain([Entry::Finished(&done)]), &first)), r#"replay "sent""#);
-    // What comes later says more: the call went on while somebody answered for it.
+    // A call that went on while somebody answered for it: what comes later says more, but what was seen stays seen.
+    let (yes, unknown, nothing) = (said(Verdict::Happened(Some(json!(7)))), failed(EffectState::Unknown), failed(EffectState::NoEffect));
+    for failure in [&unknown, &nothing] {
+        assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&yes), Entry::Finished(failure)], &first)), "replay 7");
+    }
+    assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&no), Entry::Finished(&unknown)], &first)), r#"doubt 1 Some("own")"#);
+    assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&yes), Entry::Finished(&done)], &first)), r#"replay "sent""#);
     assert_eq!(word(&admit([Entry::Begun(&first), Entry::Resolved(&no), Entry::Finished(&done)], &first)), r#"replay "sent""#);
 }
 

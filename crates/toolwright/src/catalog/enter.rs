@@ -1,0 +1,391 @@
+//! Where calls come in: from a handle of the catalogue, from inside a tool, from a composer. Here a call gets its run,
+//! its frame and its ports; then it takes the one path.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+
+use super::{Catalog, Invocation, Live, Made, Said, ToolResult, View};
+use crate::call::{self, Passage};
+use crate::cancel::{CancelSource, CancelToken};
+use crate::composite::effect::{self, EffectRecord};
+use crate::composite::run::not_executed;
+use crate::diagnostics::{Diagnostics, Recorder};
+use crate::error::{CallError, EffectState, Fault, OutputError};
+use crate::frame::{Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame};
+use crate::journal::{Claim, End, Journal, RunRecord};
+use crate::runtime::Runtime;
+use crate::tool::{Answer, ToolDef};
+use crate::value::{Text, Value};
+
+/// A call from inside another one.
+pub(crate) struct Nested {
+    pub(crate) frame: FrameRef,
+    /// Its place, and whether the tool named it; by order when there is none.
+    pub(crate) place: Option<(Text, bool)>,
+}
+
+/// A call through a handle of the catalogue. Inside a tool that is being polled on this thread, it is that tool's.
+pub(crate) async fn from_handle<R: Runtime>(
+    catalog: &Catalog<R>,
+    tool: &ToolDef<R>,
+    invocation: Invocation,
+    decision: Option<&R::Decision>,
+    context: Arc<R::Context>,
+) -> Result<ToolResult, CallError> {
+    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
+    match current_frame() {
+        None => Entry { host, tool, decision, from: None }.enter(invocation).await,
+        // Boxed: a tool that calls itself would otherwise need room without an end.
+        Some(frame) => {
+            let from = Some(Nested { frame, place: None });
+            Box::pin(Entry { host, tool, decision, from }.enter(invocation)).await
+        }
+    }
+}
+
+/// A call that a tool makes through its [`Call`].
+pub(crate) async fn nested<R: Runtime>(
+    view: &Arc<View<R>>,
+    live: Option<&Arc<Live>>,
+    context: &Arc<R::Context>,
+    from: Nested,
+    invocation: Invocation,
+) -> Result<ToolResult, CallError> {
+    let tool = &view.require(&invocation.tool)?.tool;
+    let host = Host { view: Some(view.clone()), live: live.cloned(), context: context.clone() };
+    Box::pin(Entry { host, tool, decision: None, from: Some(from) }.enter(invocation)).await
+}
+
+/// A composite that a composer built or runs: there is no catalogue around it.
+pub(crate) async fn detached<R: Runtime>(
+    tool: &ToolDef<R>,
+    invocation: Invocation,
+    context: Arc<R::Context>,
+) -> Result<ToolResult, CallError> {
+    let host = Host { view: None, live: None, context };
+    Entry { host, tool, decision: None, from: None }.enter(invocation).await
+}
+
+struct Entry<'a, R: Runtime> {
+    host: Host<R>,
+    tool: &'a ToolDef<R>,
+    decision: Option<&'a R::Decision>,
+    from: Option<Nested>,
+}
+
+impl<R: Runtime> Entry<'_, R> {
+    async fn enter(self, invocation: Invocation) -> Result<ToolResult, CallError> {
+        match invocation.timeout {
+            None => self.run(invocation).await,
+            Some(timeout) => Box::pin(self.within(timeout, invocation)).await,
+        }
+    }
+
+    /// Ends the call's life after `timeout`; the call itself says how it ended.
+    async fn within(self, timeout: Duration, mut invocation: Invocation) -> Result<ToolResult, CallError> {
+        let Some(clock) = self.clock(&invocation) else {
+            let message = "a timeout needs a clock, and there is none".to_owned();
+            let help = Some("give one with `Options::clock` or `Invocation::clock`".to_owned());
+            return Err(Fault::Refused { code: arcstr::literal!("no_clock"), message, help, details: None }.into());
+        };
+        let (source, token): (CancelSource, CancelToken) = invocation.cancel.child();
+        invocation.cancel = token;
+        match select(pin!(self.run(invocation)), clock.sleep(timeout)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(((), running)) => {
+                source.cancel();
+                running.await
+            }
+        }
+    }
+
+    fn clock(&self, invocation: &Invocation) -> Option<Arc<dyn Clock>> {
+        let around = self.from.as_ref().and_then(|from| from.frame.frame.life.clock.clone());
+        let port = || self.host.view.as_ref().and_then(|view| view.options.clock.clone());
+        invocation.clock.clone().or(around).or_else(port)
+    }
+
+    async fn run(self, mut invocation: Invocation) -> Result<ToolResult, CallError> {
+        let around = self.from.as_ref().map(|from| from.frame.clone());
+        if let Some(around) = &around {
+            unannounced(around, self.tool)?;
+        }
+        let cancel = self.cancel(&mut invocation);
+        let diagnostics = self.diagnostics(invocation.diagnostics.take());
+        let logger = self.logger(invocation.logger.take());
+        let clock = self.clock(&invocation);
+        let Invocation { input, run_id, mode, journal, said, .. } = invocation;
+        let starts_run = around.is_none() || run_id.is_some();
+        let life = match &around {
+            Some(around) if !starts_run => around.frame.life.clone(),
+            around => Arc::new(Life {
+                id: run_id.map_or_else(RunId::draw, RunId::Given),
+                journal: std::sync::OnceLock::new(),
+                clock,
+                mode: around.as_ref().map_or(mode, |around| around.frame.life.mode.clone()),
+                limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
+                entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
+            }),
+        };
+        let frame = Arc::new(Frame {
+            node: self.node(starts_run),
+            cancel,
+            diagnostics,
+            logger,
+            effectless: around.as_ref().is_some_and(|around| around.frame.effectless || around.reads),
+            nested: crate::frame::Nested::default(),
+            life,
+        });
+        let begins = starts_run.then_some(Begins { journal, said });
+        let outcome = self.dispatch(frame, input, begins).await;
+        if let Some(around) = &around {
+            let effects = match &outcome {
+                Ok(result) => &result.effects,
+                Err(error) => error.effects(),
+            };
+            around.frame.nested.did(around.step, effects);
+        }
+        outcome
+    }
+
+    /// The shortest of all lives that it is part of.
+    fn cancel(&self, invocation: &mut Invocation) -> CancelToken {
+        let mut cancel = std::mem::take(&mut invocation.cancel);
+        if let Some(from) = &self.from {
+            cancel = cancel.and(&from.frame.frame.cancel);
+        }
+        if let Some(view) = &self.host.view {
+            cancel = cancel.and(&view.options.execution_signal);
+            if let Some(signal) = view.options.signal.as_ref().and_then(|port| call::quietly(|| port(&self.host.context)).flatten()) {
+                cancel = cancel.and(&signal);
+            }
+        }
+        cancel
+    }
+
+    /// The request's own scope; for a decision the port's answer; the scope of the tool around it; the catalogue's.
+    fn diagnostics(&self, own: Option<Diagnostics>) -> Diagnostics {
+        if let Some(own) = own {
+            return own;
+        }
+        if self.decision.is_some()
+            && let Some(port) = self.host.view.as_ref().and_then(|view| view.options.diagnostics.as_ref())
+        {
+            return call::quietly(|| port(&self.host.context)).flatten().unwrap_or_default();
+        }
+        match (&self.from, &self.host.live) {
+            (Some(from), _) => from.frame.diagnostics(),
+            (None, Some(live)) => Diagnostics::clone(&live.diagnostics.load()),
+            (None, None) => Diagnostics::disabled(),
+        }
+    }
+
+    fn logger(&self, own: Option<Arc<dyn Recorder>>) -> Option<Arc<dyn Recorder>> {
+        if own.is_some() {
+            return own;
+        }
+        if let Some(from) = &self.from {
+            return from.frame.frame.logger.clone();
+        }
+        let port = self.host.view.as_ref()?.options.logger.as_ref()?;
+        call::quietly(|| port(&self.host.context)).flatten()
+    }
+
+    /// Where the call is. A run that begins inside a tool has a path of its own, and still that tool around it.
+    fn node(&self, starts_run: bool) -> Arc<PathNode> {
+        let Some(Nested { frame, place }) = &self.from else { return self.tool.root_node() };
+        let tool = &self.tool.0.name;
+        let parent = &frame.frame.node;
+        let (name, segment) = match place {
+            _ if starts_run => (tool.clone(), Segment::Root),
+            Some((name, true)) => (name.clone(), Segment::Keyed),
+            Some((name, false)) => (name.clone(), Segment::Nested),
+            None => (format!("{tool}~{}", frame.frame.nested.ordinal(frame.step)).into(), Segment::Nested),
+        };
+        Arc::new(PathNode {
+            parent: Some((parent.clone(), frame.step)),
+            names: Arc::new(Names::of_call(name, tool.clone())),
+            segment,
+            repeats: segment == Segment::Keyed || (parent.repeats && !starts_run),
+            depth: parent.depth,
+            calls: parent.calls.saturating_add(1),
+            identity: Identity::default(),
+        })
+    }
+
+    async fn dispatch(self, frame: Arc<Frame>, input: Value, begins: Option<Begins>) -> Result<ToolResult, CallError> {
+        let Self { host, tool, decision, .. } = self;
+        let input = if input.is_null() && host.view.is_some() { Value::object::<Text, Value>([]) } else { input };
+        let root_input = begins.as_ref().map(|_| input.clone());
+        let scope = Arc::new(Scope { frame: frame.clone(), host: Arc::new(host) });
+        let call = Call { scope: scope.clone(), step: 0 };
+        let mut passage = Passage { arguments: input, ..Passage::default() };
+        call::enter(&call, tool, &mut passage, decision, None)?;
+        let repairs = passage.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
+        if !tool.is_composite() && !matches!(frame.life.mode, Mode::Real) {
+            let name = StepName { name: tool.0.name.clone(), tool: tool.0.name.clone() };
+            if let Some(dry) = not_executed(&call, 0, &name, tool, &passage.arguments) {
+                let (output, effect) = dry?;
+                return Ok(ToolResult { output: Some(output), effects: vec![effect], notes: repairs, ..ToolResult::default() });
+            }
+        }
+        if let (Some(begins), Some(input)) = (begins, root_input) {
+            begins.open(&call, tool, input).await?;
+            let outcome = perform(&frame, call, tool, &mut passage, repairs).await;
+            return ended(&frame, outcome).await;
+        }
+        perform(&frame, call, tool, &mut passage, repairs).await
+    }
+}
+
+async fn perform<R: Runtime>(
+    frame: &Frame,
+    call: Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    repairs: Vec<Text>,
+) -> Result<ToolResult, CallError> {
+    let effect_of_leaf = tool.has_side_effects() != Some(false) && !tool.is_composite();
+    let key = call.key();
+    let outcome = call::perform(frame, call, tool, passage, None).await;
+    let nested = frame.nested.take_effects(0);
+    match outcome {
+        Err(error) if effect_of_leaf || !nested.is_empty() => return Err(error.of_leaf(&tool.0.name, nested, effect_of_leaf)),
+        outcome => outcome?,
+    }
+    let mut result = result_of(std::mem::take(&mut passage.answer), tool, effect_of_leaf, repairs, nested);
+    result.made = Some(Box::new(Made {
+        run: frame.life.id.clone(),
+        key,
+        effect: tool.effect().cloned(),
+        replayed: passage.replayed,
+        told: !frame.diagnostics.is_disabled(),
+        times: passage.times,
+    }));
+    Ok(result)
+}
+
+/// The end of a run, told to its journal. One that waits for somebody to find out what happened is not over.
+async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<ToolResult, CallError> {
+    let end = match &outcome {
+        Ok(_) => Some(End::ok()),
+        Err(error) if error.has_unknown_effect() || matches!(error.root_cause(), Fault::InDoubt { .. }) => None,
+        Err(error) => Some(End::failed(error.public_code())),
+    };
+    let ended = match (frame.life.journal.get(), end) {
+        (Some(journal), Some(mut end)) => {
+            end.at = frame.life.clock.as_ref().map(|clock| clock.now());
+            journal.end(end).get().await
+        }
+        _ => Ok(()),
+    };
+    // What ended the run says more than a journal that could not be closed.
+    let mut result = outcome?;
+    if let Err(error) = ended {
+        let state = if result.effects.is_empty() { EffectState::NoEffect } else { EffectState::Happened };
+        let source = Fault::Journal { phase: "end", error, state, value: result.output.take() }.into();
+        return Err(Fault::Output(OutputError { completed: Vec::new(), effects: result.effects, source }).into());
+    }
+    result.notes.extend(unused_outputs(frame));
+    Ok(result)
+}
+
+/// What a call that begins a run has beside a nested one.
+struct Begins {
+    journal: Option<Arc<dyn Journal>>,
+    said: Option<Box<Said>>,
+}
+
+impl Begins {
+    /// Opens the run's journal, if there is one, and claims the run.
+    async fn open<R: Runtime>(self, call: &Call<R>, tool: &ToolDef<R>, input: Value) -> Result<(), CallError> {
+        let (life, host) = (call.life(), &call.scope.host);
+        if !matches!(life.mode, Mode::Real) {
+            return Ok(());
+        }
+        let port = || host.view.as_ref().and_then(|view| view.options.journal.as_ref());
+        let journal = match self.journal {
+            Some(journal) => journal,
+            None => match port().and_then(|port| call::quietly(|| port(&host.context)).flatten()) {
+                Some(journal) => journal,
+                None => return Ok(()),
+            },
+        };
+        let mut record = RunRecord::new(life.id.text(), tool.0.name.clone(), input);
+        record.calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
+        record.created = life.clock.as_ref().map(|clock| clock.now());
+        if let Some(view) = &host.view {
+            record.generation = view.generation;
+        }
+        let said = self.said.unwrap_or_default();
+        let claim = Claim { owner: said.owner.unwrap_or_default(), at: record.created, lease: said.lease };
+        record.session = said.session;
+        record.principal = said.principal;
+        record.context_key = said.context_key;
+        match journal.open(record, claim).get().await {
+            Ok(run) => {
+                // Opened once a run.
+                let _ = life.journal.set(run);
+                Ok(())
+            }
+            Err(error) => Err(Fault::Journal { phase: "open", error, state: EffectState::NotStarted, value: None }.into()),
+        }
+    }
+}
+
+/// A tool that says it changes nothing may not have others change something.
+fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), CallError> {
+    if !(around.frame.effectless || around.reads) || tool.has_side_effects() == Some(false) {
+        return Ok(());
+    }
+    let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
+    let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
+    let message = format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
+    let help = Some(format!("declare what `{caller}` does: `writes()` when it lets others write"));
+    Err(Fault::Refused { code: arcstr::literal!("step_not_chainable"), message, help, details: None }.into())
+}
+
+fn result_of<R: Runtime>(
+    mut answer: Answer,
+    tool: &ToolDef<R>,
+    effect_of_leaf: bool,
+    repairs: Vec<Text>,
+    nested: Vec<EffectRecord>,
+) -> ToolResult {
+    let more = answer.more.take().map(|more| *more).unwrap_or_default();
+    let ran = || {
+        let step = effect::StepRecord { step: tool.0.name.clone(), index: 0, tool: tool.0.name.clone(), via: Vec::new() };
+        vec![EffectRecord::Ran(step)]
+    };
+    let reported = more.effects.unwrap_or_default();
+    // A tool that reports nothing at all cannot unsay that it ran.
+    let own = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
+    let mut effects = nested;
+    effects.extend(own);
+    let mut notes = repairs;
+    notes.extend(more.notes);
+    ToolResult {
+        output: answer.output,
+        content_type: more.content_type,
+        effects,
+        notes,
+        content: more.content,
+        details: more.details,
+        made: None,
+    }
+}
+
+/// Outputs that were given for steps that do not exist, or were not asked for.
+fn unused_outputs(frame: &Frame) -> Vec<Text> {
+    let (Mode::Dry(outputs) | Mode::Rehearse(outputs)) = &frame.life.mode else { return Vec::new() };
+    let unused = outputs.unused();
+    let notes: Vec<Text> =
+        unused.iter().map(|key| format!("the output given for `{key}` was not used: no step of that name was left out").into()).collect();
+    for note in &notes {
+        frame.diagnostics.warn("unused_step_output", || (String::new(), note.to_string()));
+    }
+    notes
+}

@@ -1,0 +1,286 @@
+//! Judging a declaration: everything that is wrong with it, in one fixed order.
+
+use super::error::{RegisterFault, audience_issue};
+use super::{Composite, Declaration};
+use crate::catalog::{Registered, View};
+use crate::composite::compile::{Compiled, compile};
+use crate::composite::spec::{Severity, SpecIssue, StepSpec};
+use crate::composite::{Derived, lint};
+use crate::gate::Chainability;
+use crate::limits;
+use crate::reference::template::Plan;
+use crate::runtime::Runtime;
+use crate::schema::{CompiledSchema, SchemaError, project};
+use crate::tool::{Body, Def, Effect, Goals, Origin, ToolDef};
+use crate::value::{Text, Value};
+
+/// A composite's steps, linked to tools of one registry, and what follows from them.
+#[derive(Default)]
+pub(super) struct Linked {
+    pub(super) links: Vec<usize>,
+    pub(super) derived: Derived,
+    pub(super) compiled: Option<Compiled>,
+}
+
+impl<R: Runtime> View<R> {
+    /// What is wrong with a head before its body is looked at.
+    pub(super) fn judge_head(&self, def: &Def<R>, twice: &[&'static str]) -> Vec<RegisterFault> {
+        let mut faults = Vec::new();
+        if let Err(why) = valid_name(&def.name) {
+            faults.push(RegisterFault::InvalidId { why });
+        }
+        if let Some(other) = self.claimed(&def.name) {
+            faults.push(RegisterFault::Duplicate { why: two_of(def, other) });
+        }
+        if self.output_protocol(&def.name).is_some() {
+            faults.push(RegisterFault::ProtocolTaken);
+        }
+        if def.description.trim().is_empty() {
+            faults.push(RegisterFault::EmptyDescription);
+        }
+        let policy = &self.options.policy;
+        if policy.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&def.kind)) {
+            faults.push(RegisterFault::Kind { kind: def.kind.clone() });
+        }
+        if policy.audiences.as_ref().is_some_and(|audiences| !audiences.contains(&def.audience)) {
+            faults.push(RegisterFault::Audience { audience: def.audience.clone() });
+        }
+        faults.extend(twice.iter().map(|hook| RegisterFault::HookTwice { hook }));
+        faults
+    }
+
+    /// What is wrong with what a head promises: schemas, output, goals, delegate.
+    pub(super) fn judge_contract(&self, def: &Def<R>) -> Vec<RegisterFault> {
+        let mut faults = Vec::new();
+        if let Some(schema) = &def.input
+            && let Err(why) = schema.verify().and_then(|()| takes_objects(schema.source()))
+        {
+            faults.push(RegisterFault::InputSchema { why });
+        }
+        if let Some(schema) = &def.output
+            && let Err(why) = schema.verify()
+        {
+            faults.push(RegisterFault::OutputSchema { why });
+        }
+        if let Some(output) = def.produces.as_ref().filter(|output| self.output_protocol(output).is_none()) {
+            faults.push(RegisterFault::UnknownOutput { output: output.clone() });
+        }
+        if let Goals::Only(goals) = &def.goals {
+            faults.extend(self.judge_goals(goals));
+        }
+        if let Some(delegate) = &def.delegate
+            && let Some(owner) = self.claimed(delegate)
+        {
+            faults.push(RegisterFault::DelegateTaken { delegate: delegate.clone(), owner: owner.tool.0.name.clone() });
+        }
+        faults
+    }
+
+    fn judge_goals(&self, goals: &[Text]) -> Vec<RegisterFault> {
+        if goals.is_empty() {
+            return vec![RegisterFault::EmptyGoals];
+        }
+        let unknown = |known: &dyn Fn(&Text) -> bool| {
+            let unknown = goals.iter().filter(|goal| !known(goal));
+            unknown.map(|goal| RegisterFault::UnknownGoal { goal: goal.clone() }).collect()
+        };
+        match (&self.options.policy.goal_exists, &self.options.goal_ids) {
+            (Some(exists), _) => unknown(&|goal| crate::call::quietly(|| exists(goal)).unwrap_or(false)),
+            (None, Some(_)) => {
+                let current = self.current_goals();
+                unknown(&|goal| current.contains(goal))
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// What is wrong with the effect, once it is known.
+    pub(super) fn judge_effect(&self, tool: &ToolDef<R>) -> Option<RegisterFault> {
+        let allowed = self.options.policy.effects.as_ref()?;
+        let class = tool.effect().map(|effect| effect.class.clone());
+        let known = class.as_ref().is_some_and(|class| allowed.contains(class));
+        (!known).then_some(RegisterFault::Effect { class })
+    }
+
+    /// The tool with the effect that the policy says it has.
+    pub(super) fn raised(&self, tool: &ToolDef<R>) -> Result<Option<Effect>, RegisterFault> {
+        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return Ok(None) };
+        match tool.effect() {
+            Some(declared) if declared.impact > raised.impact => {
+                Err(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() })
+            }
+            _ => Ok(Some(raised.clone())),
+        }
+    }
+
+    /// The host's own rule.
+    pub(super) fn judge_rule(&self, tool: &ToolDef<R>) -> Option<RegisterFault> {
+        let rule = self.options.policy.valid_id.as_ref()?;
+        match crate::call::quietly(|| rule(tool)) {
+            Some(Ok(())) => None,
+            Some(Err(why)) => Some(RegisterFault::Rule { why }),
+            None => Some(RegisterFault::Rule { why: "the host's rule broke down".into() }),
+        }
+    }
+
+    /// Links a composite's steps to registered tools and judges each of them.
+    pub(super) fn link(&self, composite: &Composite<R>, faults: &mut Vec<RegisterFault>) -> Linked {
+        let spec = &composite.spec;
+        faults.extend(composite.wrong.iter().cloned().map(RegisterFault::Spec));
+        // A specification that was read is right; one may also be put together by hand.
+        faults.extend(spec.wrong_form().into_iter().map(RegisterFault::Spec));
+        let mut linked = Linked::default();
+        match compile(&composite.head.def.name, spec) {
+            Ok(compiled) => {
+                faults.extend(compiled.warnings.iter().cloned().map(RegisterFault::Spec));
+                linked.compiled = Some(compiled);
+            }
+            Err(found) => faults.extend(found.into_iter().map(RegisterFault::Spec)),
+        }
+        for (index, step) in spec.steps.iter().enumerate() {
+            self.link_step(index, step, composite, &mut linked, faults);
+        }
+        let max = self.options.policy.depth;
+        if linked.derived.depth > max {
+            faults.push(RegisterFault::TooDeep { depth: linked.derived.depth, max });
+        }
+        self.judge_goals_of_steps(&composite.head.def, &linked, faults);
+        linked
+    }
+
+    fn link_step(&self, index: usize, step: &StepSpec, composite: &Composite<R>, linked: &mut Linked, faults: &mut Vec<RegisterFault>) {
+        let mut wrong = |issue: SpecIssue| faults.push(RegisterFault::Step { index, step: step.name.clone(), issue });
+        let Some(entry) = self.get(&step.tool) else {
+            let known: Vec<&str> = self.ids().collect();
+            wrong(lint::unknown_tool(index, step, &known));
+            return;
+        };
+        linked.links.push(entry.index);
+        lint::not_allowed(index, step, entry.chainability).into_iter().for_each(&mut wrong);
+        let own = &composite.head.def.audience;
+        if entry.audience() != own && !self.options.policy.hidden.contains(&step.tool) {
+            wrong(audience_issue(index, &step.tool, entry.audience(), own));
+        }
+        lint::wiring(index, step, &entry.tool).into_iter().for_each(&mut wrong);
+        if entry.is_terminal() && index + 1 < composite.spec.steps.len() {
+            faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
+        }
+        linked.derived.add(step, Some(&entry.tool));
+    }
+
+    /// A composite serves what each of its steps serves.
+    fn judge_goals_of_steps(&self, def: &Def<R>, linked: &Linked, faults: &mut Vec<RegisterFault>) {
+        let Some(shared) = self.goals_of_steps(&linked.links) else { return };
+        match &def.goals {
+            _ if shared.is_empty() => faults.push(RegisterFault::GoalsOutsideSteps { goals: Vec::new() }),
+            Goals::All => {}
+            Goals::Only(goals) => {
+                let outside: Vec<Text> = goals.iter().filter(|goal| !shared.contains(goal)).cloned().collect();
+                if !outside.is_empty() {
+                    faults.push(RegisterFault::GoalsOutsideSteps { goals: outside });
+                }
+            }
+        }
+    }
+
+    /// The goals that all linked tools serve; none when each serves all.
+    pub(super) fn goals_of_steps(&self, links: &[usize]) -> Option<Vec<Text>> {
+        let lists = links.iter().filter_map(|link| match self.entry(*link)?.goals() {
+            Goals::All => None,
+            Goals::Only(goals) => Some(goals),
+        });
+        lists.fold(None, |shared: Option<Vec<Text>>, goals| {
+            Some(match shared {
+                None => goals.clone(),
+                Some(shared) => shared.into_iter().filter(|goal| goals.contains(goal)).collect(),
+            })
+        })
+    }
+
+    /// The last step's schema, or what the `output` mapping gives.
+    pub(super) fn derived_output(&self, composite: &Composite<R>, plan: Option<&Plan>, links: &[usize]) -> Option<Value> {
+        let schema_at = |link: &usize| self.entry(*link).and_then(|entry| entry.output_schema());
+        let Some(plan) = plan else { return schema_at(links.last()?).cloned() };
+        let outputs: Vec<Option<Value>> = links.iter().map(|link| schema_at(link).cloned()).collect();
+        let input = composite.input_or_spec();
+        let sources = project::Sources { input: input.as_ref(), outputs: &outputs };
+        let schema = project::schema_of(plan, &sources);
+        CompiledSchema::new(schema.clone()).verify().is_ok().then_some(schema)
+    }
+
+    pub(super) fn chainability_of(&self, tool: &ToolDef<R>) -> Chainability {
+        Chainability::of(tool, self.options.policy.listed.contains(tool.name()))
+    }
+}
+
+/// What `register` was given, as a composite to be linked: a composite's tool of another registry is linked anew.
+pub(super) fn as_composite<R: Runtime>(declaration: &Declaration<R>) -> Option<Composite<R>> {
+    match declaration {
+        Declaration::Composite(composite) => Some((**composite).clone()),
+        Declaration::Tool(tool) => match &tool.0.body {
+            Body::Composite(body) if body.is_of_a_catalog() => {
+                let mut head = tool.0.copied();
+                head.effect = None;
+                head.body = Body::Missing;
+                if !body.promises_output() {
+                    head.output = None;
+                }
+                Some(Composite::from_parts(head, body.spec().clone()))
+            }
+            _ => None,
+        },
+        Declaration::Open(_) => None,
+    }
+}
+
+fn valid_name(name: &str) -> Result<(), String> {
+    let why = if name.is_empty() {
+        "it is empty".to_owned()
+    } else if name.len() > limits::TOOL_NAME_BYTES_MAX {
+        format!("it is {} bytes long", name.len())
+    } else if name.trim() != name {
+        "it begins or ends with a space".into()
+    } else if name.starts_with('$') {
+        "`$` begins a reference".into()
+    } else if name.chars().any(char::is_control) {
+        "it has a control character in it".into()
+    } else {
+        return Ok(());
+    };
+    Err(why)
+}
+
+fn two_of<R: Runtime>(def: &Def<R>, other: &Registered<R>) -> String {
+    let of = |origin: Option<&Origin>| match origin.map(|origin| origin.source.as_str()) {
+        None | Some("") => "this program".to_owned(),
+        Some(source) => format!("`{source}`"),
+    };
+    let name = crate::cut(&def.name, 80);
+    if other.name() != def.name {
+        return format!("`{name}` is the delegate of `{}`", crate::cut(other.name(), 80));
+    }
+    format!("two tools are named `{name}`: one of {} and one of {}", of(other.origin()), of(def.origin.as_ref()))
+}
+
+/// Arguments are always an object; a root `type` that excludes objects can never be called.
+fn takes_objects(schema: &Value) -> Result<(), SchemaError> {
+    let takes = match (schema, schema.get("type")) {
+        (Value::Bool(accepts), _) => *accepts,
+        (_, None) => true,
+        (_, Some(Value::String(kind))) => kind == "object",
+        (_, Some(kinds)) => kinds.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind.as_str() == Some("object"))),
+    };
+    if takes {
+        return Ok(());
+    }
+    let message = "it accepts no object, and arguments are always an object: give the root `type: object`".into();
+    Err(SchemaError { pointer: "/type".into(), message })
+}
+
+/// Warnings among what was found.
+pub(super) fn warnings(faults: &[RegisterFault]) -> impl Iterator<Item = &SpecIssue> {
+    faults.iter().filter_map(|fault| match fault {
+        RegisterFault::Step { issue, .. } | RegisterFault::Spec(issue) if issue.severity == Severity::Warning => Some(issue),
+        _ => None,
+    })
+}
