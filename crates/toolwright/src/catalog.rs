@@ -28,7 +28,6 @@ mod turn;
 mod view;
 
 pub(crate) use view::Home;
-#[expect(unused_imports, reason = "called when a journal is opened")]
 pub(crate) use resume::forged_of;
 pub use resume::ResumeOptions;
 pub use view::{Registered, View};
