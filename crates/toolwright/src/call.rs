@@ -190,12 +190,7 @@ fn inspected<R: Runtime>(
 }
 
 /// S5.
-fn authorized<R: Runtime>(
-    call: &Call<R>,
-    tool: &ToolDef<R>,
-    arguments: &Value,
-    decision: Option<&R::Decision>,
-) -> Result<(), CallError> {
+fn authorized<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, arguments: &Value, decision: Option<&R::Decision>) -> Result<(), CallError> {
     let Some(hooks) = &tool.0.hooks else { return Ok(()) };
     let lineage = call.lineage();
     let access = Access { tool: tool.name(), decision, input: Some(arguments), context: call.context(), lineage: &lineage };
@@ -258,12 +253,7 @@ fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
     if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
 }
 
-async fn admitted<R: Runtime>(
-    gate: &Gate<'_, R>,
-    call: &Call<R>,
-    tool: &ToolDef<R>,
-    arguments: &Value,
-) -> Result<(), CallError> {
+async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef<R>, arguments: &Value) -> Result<(), CallError> {
     let request = StepRequest {
         tool,
         name: call.tool(),

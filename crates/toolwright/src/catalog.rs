@@ -27,6 +27,9 @@ mod resume;
 mod turn;
 mod view;
 
+pub use folds::GoalSupport;
+pub use listing::{EffectSummary, ToolSummary};
+pub use turn::Turn;
 pub(crate) use view::Home;
 pub(crate) use resume::forged_of;
 pub use resume::ResumeOptions;

@@ -343,8 +343,7 @@ impl<R: Runtime> Registry<R> {
         linked.derived.own_output = own_output;
         linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
         if head.def.origin.is_none() {
-            head.def.origin =
-                Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
+            head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
         }
         head = head.effect(derived_effect(&linked.derived.effects));
         let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();

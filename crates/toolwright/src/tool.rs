@@ -100,8 +100,7 @@ pub enum Reconciled {
 }
 
 /// Asks the outside world about a call that was begun.
-pub(crate) type Reconcile<R> =
-    dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
+pub(crate) type Reconcile<R> = dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
 
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
 pub struct ToolDef<R: Runtime = Rt>(pub(crate) Arc<Def<R>>);
@@ -372,4 +371,3 @@ impl<R: Runtime> Def<R> {
         }
     }
 }
-

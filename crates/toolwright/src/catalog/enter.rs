@@ -14,7 +14,9 @@ use crate::composite::effect::{self, EffectRecord};
 use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame};
+use crate::frame::{
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame,
+};
 use crate::journal::{Claim, End, Journal, RunRecord};
 use crate::runtime::Runtime;
 use crate::tool::{Answer, ToolDef};
@@ -274,7 +276,7 @@ async fn perform<R: Runtime>(
 async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<ToolResult, CallError> {
     let end = match &outcome {
         Ok(_) => Some(End::ok()),
-        Err(error) if error.has_unknown_effect() || matches!(error.root_cause(), Fault::InDoubt { .. }) => None,
+        Err(error) if error.waits_for_an_answer() => None,
         Err(error) => Some(End::failed(error.public_code())),
     };
     let ended = match (frame.life.journal.get(), end) {
@@ -346,7 +348,8 @@ fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), C
     }
     let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
     let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
-    let message = format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
+    let message =
+        format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
     let help = Some(format!("declare what `{caller}` does: `writes()` when it lets others write"));
     Err(Fault::Refused { code: arcstr::literal!("step_not_chainable"), message, help, details: None }.into())
 }
