@@ -23,6 +23,7 @@ use crate::value::{Text, Value};
 pub(crate) mod enter;
 mod folds;
 mod listing;
+mod resume;
 mod turn;
 mod view;
 
@@ -30,6 +31,8 @@ pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
 pub use turn::Turn;
 pub(crate) use view::Home;
+pub(crate) use resume::forged_of;
+pub use resume::ResumeOptions;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.

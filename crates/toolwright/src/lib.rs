@@ -64,6 +64,7 @@ pub mod refusal;
 pub mod registry;
 pub mod runtime;
 pub mod schema;
+pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tool;
@@ -71,7 +72,7 @@ pub mod value;
 
 pub use cancel::{CancelSource, CancelToken};
 pub use catalog::{
-    CallRecord, Catalog, EffectSummary, GoalSupport, Invocation, OnFailure, Registered, ToolResult, ToolSummary, Turn, View,
+    CallRecord, Catalog, EffectSummary, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, ToolSummary, Turn, View,
 };
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
@@ -90,9 +91,10 @@ pub use policy::Policy;
 pub use protocol::{Protocol, ProtocolSet};
 pub use reference::Dialect;
 pub use refusal::Refusal;
-pub use registry::{Declaration, RegisterError, RegisterFault, Registry};
+pub use registry::{Declaration, RegisterError, RegisterFault, Registry, SharedRegistry};
 pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
+pub use session::{ForgeError, ForgeTest, Session, SessionError};
 pub use tool::{
     Answer, BoxFuture, Effect, Example, Goals, Handler, Impact, NoInput, Origin, Reconciled, Tool, ToolBuilder, ToolDef, ToolError, tool,
 };

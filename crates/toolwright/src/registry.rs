@@ -20,8 +20,11 @@ use crate::value::{Text, Value};
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
+mod copy;
+mod shared;
 
 pub use error::{RegisterError, RegisterFault};
+pub use shared::SharedRegistry;
 use judge::{Linked, as_composite, warnings};
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.

@@ -51,5 +51,7 @@ mod references;
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/session.rs"]
+mod session;
 #[path = "it/world.rs"]
 mod world;
