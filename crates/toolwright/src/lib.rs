@@ -57,6 +57,7 @@ pub mod limits;
 pub mod nearest;
 pub mod options;
 pub mod policy;
+pub mod prelude;
 pub mod protocol;
 pub mod reference;
 pub mod refusal;
