@@ -415,8 +415,13 @@ impl<R: Runtime> Catalog<R> {
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
         let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id, self.view.unclaimed(id))) };
-        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
-        enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
+        let decided = enter::Decided { decision, resumes: false };
+        self.decided(entry, decided, context.into_context()).await
+    }
+
+    async fn decided(&self, entry: &Registered<R>, decided: enter::Decided<'_, R>, context: Arc<R::Context>) -> Result<ToolResult, CallError> {
+        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
+        enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
     }
 
     /// Tells of a call that got no further than its name.

@@ -326,8 +326,8 @@ impl<R: Runtime> Registry<R> {
         match RegisterError::of(&name, faults) {
             Some(error) => Err(error),
             None => {
-                let spec = tool.composite().map(|body| body.spec().to_value());
-                let fingerprint = fingerprint::of(&tool, spec.as_ref(), steps.iter());
+                let spec = tool.composite().map(|body| body.written());
+                let fingerprint = fingerprint::of(&tool, spec, steps.iter());
                 Ok((tool, fingerprint, warned))
             }
         }
