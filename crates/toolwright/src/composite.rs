@@ -152,7 +152,7 @@ impl<R: Runtime> CompositeBody<R> {
             GateOf::Composer(bound) => GateOf::Composer(bound.clone()),
         };
         let (spec, derived, warnings) = (self.spec.clone(), self.derived.clone(), self.warnings.clone());
-        Self { spec, gate, derived, warnings, master: self.master.deep_clone(), idle: Mutex::default() }
+        Self { spec, gate, derived, warnings, written: self.written.clone(), master: self.master.deep_clone(), idle: Mutex::default() }
     }
 
     /// What was written.
