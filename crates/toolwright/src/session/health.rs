@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::value::Text;
 
 /// Codes that say nothing about the tool itself, also when a tool hands them on as its own.
-const NOT_ITS_FAULT: [&str; 13] = [
+const NOT_ITS_FAULT: [&str; 18] = [
     "cancelled",
     "step_aborted",
     "forbidden",
@@ -23,6 +23,11 @@ const NOT_ITS_FAULT: [&str; 13] = [
     "journal",
     "unavailable",
     "diverged",
+    "step_disabled",
+    "permission_denied",
+    "approval_unavailable",
+    "approval_rejected",
+    "step_not_chainable",
 ];
 
 /// Shared by all generations in which the tool is.

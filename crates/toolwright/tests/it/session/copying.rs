@@ -24,7 +24,7 @@ fn t6_30_1_a_copy_is_all_or_nothing_and_says_where_it_stopped() {
 }
 
 #[test]
-fn t6_30_2_ts_13_a_copy_judges_the_steps_of_a_composite_anew() {
+fn t6_30_2_a_copy_judges_the_steps_of_a_composite_anew() {
     let ran = Ran::default();
     let source = registry(Policy::new()).with(ran.echo("fetch")).unwrap().with(chain("digest", &["fetch"])).unwrap().seal();
     let mut target = registry(Policy::new().raise_effect("fetch", Effect::write()));
@@ -32,7 +32,14 @@ fn t6_30_2_ts_13_a_copy_judges_the_steps_of_a_composite_anew() {
     assert_eq!((error.index(), error.tool(), error.code()), (Some(1), "digest", "step_not_chainable"));
     assert!(matches!(error.fault(), RegisterFault::Step { index: 0, .. }), "{error:?}");
     assert!(target.is_empty());
+}
 
+#[test]
+fn ts_13_the_effect_of_a_copied_composite_is_that_of_the_targets_tools() {
+    let ran = Ran::default();
+    let source = registry(Policy::new()).with(ran.echo("fetch")).unwrap().with(chain("digest", &["fetch"])).unwrap().seal();
+    let refused = source.copy_to(&mut registry(Policy::new().raise_effect("fetch", Effect::write()))).unwrap_err();
+    assert_eq!(refused.code(), "step_not_chainable");
     let mut listing = registry(Policy::new().raise_effect("fetch", Effect::write()).may_chain(["fetch"]));
     source.copy_to(&mut listing).unwrap();
     assert_eq!(listing.get("digest").unwrap().effect().unwrap().impact, Impact::Once);
@@ -50,10 +57,28 @@ impl Lifecycle<App> for Counts {
     }
 }
 
-#[test]
-fn t6_30_3_t4_16_1_copies_share_the_object_of_the_hooks_and_are_sealed_apart() {
+fn counting() -> (Arc<Counts>, toolwright::ToolDef<App>) {
     let counts = Arc::new(Counts(AtomicUsize::new(0)));
     let tool = App::tool("a", "A tool").reads().lifecycle(counts.clone()).run_json(|v, _| std::future::ready(Ok(v)));
+    (counts, tool)
+}
+
+#[test]
+fn t4_16_1_hooks_stay_bound_to_the_hosts_own_object_in_every_registry() {
+    let (counts, tool) = counting();
+    let source = registry(Policy::new()).with(tool).unwrap().seal();
+    let (mut one, mut two) = (registry(Policy::new()), registry(Policy::new()));
+    source.copy_to(&mut one).unwrap();
+    source.copy_to(&mut two).unwrap();
+    for copy in [one, two] {
+        copy.seal().assert_decision(&Decision::new("a", json!({})), &Caller::default()).unwrap();
+    }
+    assert_eq!(counts.0.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn t6_30_3_copies_share_the_object_of_the_hooks_and_are_sealed_apart() {
+    let (counts, tool) = counting();
     let source = registry(Policy::new()).with(tool).unwrap();
     let mut target = registry(Policy::new());
     source.copy_to(&mut target).unwrap();

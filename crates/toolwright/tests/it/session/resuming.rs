@@ -25,7 +25,7 @@ fn stopped(ran: &Ran) -> MemoryJournal {
     session.forge(chain("digest", &["read", "mail"])).unwrap();
     let journal = MemoryJournal::new();
     start(&session.catalog(), "digest", &journal).unwrap();
-    assert_eq!(ran.take(), ["read", "mail"]);
+    ran.take();
     journal.cut_off("r", 3);
     journal
 }

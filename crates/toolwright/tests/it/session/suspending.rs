@@ -176,6 +176,32 @@ fn doubt_and_a_journal_that_is_gone_are_not_counted() {
 }
 
 #[test]
+fn ts_15_a_cycle_through_code_names_its_path_and_suspends_nobody() {
+    let seen: Arc<std::sync::Mutex<Vec<Vec<String>>>> = Arc::default();
+    let paths = seen.clone();
+    let k = App::tool("k", "Calls `c`").reads().run_json(move |_, call| {
+        let paths = paths.clone();
+        async move {
+            let outcome = call.invoke("c", x(1)).await;
+            if let Err(error) = &outcome
+                && let toolwright::Fault::Cycle { path } = error.root_cause()
+            {
+                paths.lock().unwrap().push(path.iter().map(ToString::to_string).collect());
+            }
+            Ok(outcome?.value().clone())
+        }
+    });
+    let base = registry(Policy::new()).with(k).unwrap().seal();
+    let session = Session::new(base, Options::new()).unwrap();
+    session.forge(chain("c", &["k"])).unwrap();
+    for _ in 0..4 {
+        assert_eq!(call(&session.catalog(), "c", x(1)).unwrap_err().code(), "cycle");
+    }
+    assert_eq!(*seen.lock().unwrap(), vec![vec!["c", "k", "c"]; 4]);
+    assert_eq!(session.suspended("c"), None);
+}
+
+#[test]
 fn dry_runs_and_answers_of_the_journal_do_not_count() {
     let session = with_moody(&Ran::default());
     ask(&session, "fail");
