@@ -191,14 +191,8 @@ fn the_written_form_of_the_records_does_not_change() {
     let cases = [
         format!(r#"{{"begin":{{"key":{},"impact":"once","composite":false,"input":{{}}}}}}"#, key()),
         format!(
-<<<<<<< HEAD
             r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
             key()
-=======
-            r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"{}","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
-            key(),
-            "0123456789abcdef".repeat(4)
->>>>>>> i3-T1
         ),
         format!(r#"{{"finish":{{"key":{},"outcome":{{"output":null}},"state":"happened"}}}}"#, key()),
         format!(r#"{{"finish":{{"key":{},"outcome":"empty","state":"no_effect"}}}}"#, key()),
