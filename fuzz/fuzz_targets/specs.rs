@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut registry = tools();
     match CompositeSpec::from_value(&spec) {
         Ok(read) => {
-            if let Err(error) = registry.register(Composite::new("main", "").spec(read)) {
+            if let Err(error) = registry.register(Composite::new("main", "A tool").spec(read)) {
                 look_at(&error.issues);
             }
         }

@@ -27,6 +27,9 @@ mod turn;
 mod view;
 
 pub(crate) use view::Home;
+pub use folds::GoalSupport;
+pub use listing::{EffectSummary, ToolSummary};
+pub use turn::Turn;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.

@@ -52,12 +52,6 @@ impl<T> Eventually<'_, T> {
     }
 }
 
-/// A run id that nobody has had: 128 random bits.
-pub(crate) fn fresh_run_id() -> Text {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || RandomState::new().hash_one(0_u8);
-    arcstr::format!("{:016x}{:016x}", half(), half())
-}
 
 /// What kind of trouble a journal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,7 +69,9 @@ pub mod tool;
 pub mod value;
 
 pub use cancel::{CancelSource, CancelToken};
-pub use catalog::{CallRecord, Catalog, Invocation, OnFailure, Registered, ToolResult, View};
+pub use catalog::{
+    CallRecord, Catalog, EffectSummary, GoalSupport, Invocation, OnFailure, Registered, ToolResult, ToolSummary, Turn, View,
+};
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
     Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,

@@ -17,7 +17,7 @@ use crate::value::Text;
 /// ```
 /// use toolwright::diagnostics::CallKey;
 ///
-/// let key = CallKey { run: RunId::Given("r1".into()), path: "report/0:look".into() };
+/// let key = CallKey { run: "r1".into(), path: "report/0:look".into() };
 /// assert_eq!(key.to_string(), "r1/report/0:look");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ fn only(tool: ToolDef) -> Catalog {
 /// What a reading tool with this input schema gets for these arguments, with the repairs that were told.
 fn received(schema: &str, arguments: &str) -> Result<(String, Vec<String>), CallError> {
     let log = Log::new();
-    let tool = log.close(tool("t", "").reads().input_schema(parsed(schema)), |input| Ok(Answer::new(input)));
+    let tool = log.close(tool("t", "A tool").reads().input_schema(parsed(schema)), |input| Ok(Answer::new(input)));
     let result = block_on(run(&only(tool), "t", parsed(arguments)));
     assert_eq!(log.tools().len(), usize::from(result.is_ok()), "a refused call reaches nothing");
     result.map(|result| (log.all()[0].input.to_json_string(), result.notes.iter().map(ToString::to_string).collect()))
@@ -75,7 +75,7 @@ fn a_stray_null_is_left_out_and_nothing_else_is_ever_changed() {
 fn repairs_are_told_to_the_observer() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let tool = log.close(tool("t", "").reads().input_schema(schema), |input| Ok(Answer::new(input)));
+    let tool = log.close(tool("t", "A tool").reads().input_schema(schema), |input| Ok(Answer::new(input)));
     let events = Arc::new(Events::default());
     block_on(only(tool).invoke(Invocation::new("t", parsed(r#"{"n": 5.0}"#)).diagnostics(events.scope()), ())).unwrap();
     let warnings = events.warnings();
@@ -107,7 +107,7 @@ fn a_very_wrong_value_gives_a_bounded_error() {
 #[test]
 fn schemas_of_every_known_draft_are_read_and_others_are_refused() {
     let register = |schema: &str| {
-        let tool = tool("t", "").reads().input_schema(parsed(schema)).run_json(|value, _| std::future::ready(Ok(value)));
+        let tool = tool("t", "A tool").reads().input_schema(parsed(schema)).run_json(|value, _| std::future::ready(Ok(value)));
         Registry::new().with(tool).map(|_| ())
     };
     for fine in [
@@ -212,7 +212,7 @@ fn a_typed_tool_has_the_schemas_of_its_types() {
 fn a_typed_tool_can_be_a_plain_function() {
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
-    let answer = tool("answer", "").reads().run_sync(|_: Nothing, call| Ok(format!("{} at {}", call.tool(), call.step())));
+    let answer = tool("answer", "A tool").reads().run_sync(|_: Nothing, call| Ok(format!("{} at {}", call.tool(), call.step())));
     let catalog = only(answer);
     assert_eq!(block_on(run(&catalog, "answer", Value::Null)).unwrap().output, Some(json!("answer at answer")));
     assert_eq!(catalog.get("answer").unwrap().output_schema().unwrap().get("type"), Some(&json!("string")));
@@ -225,7 +225,7 @@ fn schemas_that_a_host_gives_win_over_those_of_the_types() {
         n: i64,
     }
     let strict = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}, "required": ["n"]});
-    let tool = tool("t", "").reads().input_schema(strict.clone()).run_sync(|input: Input, _| Ok(input.n));
+    let tool = tool("t", "A tool").reads().input_schema(strict.clone()).run_sync(|input: Input, _| Ok(input.n));
     assert_eq!(tool.input_schema(), Some(&strict));
     let catalog = only(tool);
     assert_eq!(block_on(run(&catalog, "t", json!({"n": 10}))).unwrap_err().code(), "invalid_args");
@@ -264,7 +264,7 @@ fn what_a_fixed_argument_asks_of_the_others_still_counts() {
         "if": {"properties": {"mode": {"const": "some"}}, "required": ["mode"]},
         "then": {"required": ["names"]},
     });
-    let pick = log.close(tool("pick", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let pick = log.close(tool("pick", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
     let fixed = Object::from_pairs([("mode", "some")]);
     let catalog = Registry::new().with(pick.with_pinned(fixed).unwrap()).unwrap().seal();
     let error = block_on(run(&catalog, "pick", json!({}))).unwrap_err();
@@ -309,7 +309,7 @@ fn a_number_that_json_cannot_say_is_an_invalid_output() {
     struct Average {
         mean: f64,
     }
-    let average = tool("average", "")
+    let average = tool("average", "A tool")
         .writes()
         .run_sync(|input: Values, _| Ok(Average { mean: input.values.iter().sum::<f64>() / input.values.len() as f64 }));
     let catalog = only(average);

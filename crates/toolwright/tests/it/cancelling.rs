@@ -71,7 +71,7 @@ fn no_step_starts_after_a_cancellation() {
     let log = Log::new();
     let source = CancelSource::new();
     let cancels = source.clone();
-    let first = log.close(tool("first", "").writes(), move |input| {
+    let first = log.close(tool("first", "A tool").writes(), move |input| {
         cancels.cancel();
         Ok(input.into())
     });
@@ -102,7 +102,7 @@ fn a_writing_tool_is_told_and_may_still_answer() {
     let log = Log::new();
     let started = Moment::default();
     let begun = started.clone();
-    let obeys = tool("obeys", "").writes().run_json(move |_, call| {
+    let obeys = tool("obeys", "A tool").writes().run_json(move |_, call| {
         let begun = begun.clone();
         async move {
             begun.come();
@@ -123,7 +123,7 @@ fn a_writing_tool_is_told_and_may_still_answer() {
 fn a_writing_tool_that_says_nothing_was_done_is_believed() {
     let started = Moment::default();
     let begun = started.clone();
-    let obeys = tool("obeys", "").writes().run_json(move |_, call| {
+    let obeys = tool("obeys", "A tool").writes().run_json(move |_, call| {
         let begun = begun.clone();
         async move {
             begun.come();
@@ -190,7 +190,7 @@ fn cancelling_reaches_nested_composites() {
 #[test]
 fn a_tool_can_look_but_not_cancel() {
     let log = Log::new();
-    let looks = tool("looks", "").reads().run_json(|_, call| std::future::ready(Ok(json!(call.cancel().is_cancelled()))));
+    let looks = tool("looks", "A tool").reads().run_json(|_, call| std::future::ready(Ok(json!(call.cancel().is_cancelled()))));
     let catalog = catalog([looks, log.echo("read")], &steps(&[("a", "looks", json!({}))]));
     assert_eq!(block_on(catalog.invoke(main(), ())).unwrap().output, Some(json!(false)));
 }
@@ -212,7 +212,7 @@ fn batch(log: &Log, release: &Moment) -> Catalog {
     };
     let mut registry = Registry::new();
     registry.register(slow("ok_effect", true, 1)).unwrap();
-    registry.register(log.fails(tool("bad", "").reads(), ToolError::new("no"))).unwrap();
+    registry.register(log.fails(tool("bad", "A tool").reads(), ToolError::new("no"))).unwrap();
     registry.register(slow("ok_plain", false, 3)).unwrap();
     registry.seal()
 }
@@ -255,7 +255,7 @@ fn field_c53_stopping_sends_no_more_and_tells_what_is_unknown() {
 fn stopping_one_batch_leaves_the_caller_and_others_alone() {
     let log = Log::new();
     let mut registry = Registry::new();
-    registry.register(log.fails(tool("bad", "").reads(), ToolError::new("no"))).unwrap().register(log.echo("read")).unwrap();
+    registry.register(log.fails(tool("bad", "A tool").reads(), ToolError::new("no"))).unwrap().register(log.echo("read")).unwrap();
     let catalog = registry.seal();
     let source = CancelSource::new();
     let calls = ["bad", "read"].map(|name| Invocation::new(name, json!({})).cancel(source.token())).into();
@@ -276,7 +276,7 @@ fn a_tool_that_breaks_down_while_it_is_dropped_ends_no_more_than_its_step() {
     }
     let (log, started) = (Log::new(), Moment::default());
     let begun = started.clone();
-    let sharp = tool("sharp", "").reads().run_json(move |_, _| {
+    let sharp = tool("sharp", "A tool").reads().run_json(move |_, _| {
         let (begun, sharp) = (begun.clone(), Sharp);
         async move {
             let _sharp = sharp;

@@ -62,7 +62,7 @@ fn registered(tool: toolwright::ToolDef) -> Said {
 
 fn refused_by(checks: HostChecks) -> Said {
     let log = Log::new();
-    let mut registry = Registry::with_policy(Policy::new().side_effecting_tools(["send"]).checks(checks));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]).checks(checks));
     registry.register(log.writes("send")).unwrap();
     registry.register(composite("main", &one("send", json!({})))).unwrap();
     let error = block_on(run(&registry.seal(), "main", json!({}))).unwrap_err();
@@ -76,12 +76,12 @@ fn failing(tool: toolwright::ToolDef, input: Value) -> Said {
 }
 
 fn reader(id: &str) -> toolwright::tool::ToolBuilder {
-    tool(id, "").reads()
+    tool(id, "A tool").reads()
 }
 
 fn warned(spec: &Value, tool: toolwright::ToolDef, invocation: Invocation) -> Said {
     let events = Arc::new(Events::default());
-    block_on(catalog([tool], spec).invoke(invocation.observer(events.clone()), ())).unwrap();
+    block_on(catalog([tool], spec).invoke(invocation.diagnostics(events.scope()), ())).unwrap();
     events.warnings().into_iter().map(|(code, _, message)| (code.to_owned(), message, None)).collect()
 }
 
@@ -121,7 +121,7 @@ fn cancelled() -> Said {
     let source = CancelSource::new();
     let cancels = source.clone();
     let started = Moment::default();
-    let slow = tool("slow", "").reads().run_json(move |_, _| {
+    let slow = tool("slow", "A tool").reads().run_json(move |_, _| {
         cancels.cancel();
         started.come();
         std::future::pending::<Result<Value, ToolError>>()

@@ -384,7 +384,7 @@ fn every_kind_of_event_has_a_fact_of_its_own() {
 #[test]
 fn the_runtime_tells_the_members_that_are_documented() {
     let log = Log::new();
-    let slow = toolwright::tool("slow", "").reads().run_json(|_, call| async move {
+    let slow = toolwright::tool("slow", "A tool").reads().run_json(|_, call| async move {
         call.progress("half", Some(1.0), None);
         call.progress("who knows", Some(f64::NAN), None);
         Err::<Value, _>(toolwright::ToolError::new("no").code("own"))

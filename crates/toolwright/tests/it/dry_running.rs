@@ -77,7 +77,7 @@ fn an_output_of_null_counts_and_an_unused_one_is_reported() {
 fn the_rule_and_the_arguments_come_before_the_given_output() {
     let log = Log::new();
     let schema = json!({"type": "object", "required": ["to"]});
-    let send = log.close(tool("send", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let send = log.close(tool("send", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("send", "send", json!({"to": "$input.to?"}))]);
     let catalog = catalog([send], &spec);
     let error = dry(&catalog, StepOutputs::new().with("send", 1)).unwrap_err();
@@ -95,7 +95,7 @@ fn the_rule_and_the_arguments_come_before_the_given_output() {
 #[test]
 fn a_given_output_must_fit_the_tools_schema() {
     let log = Log::new();
-    let send = log.close(tool("send", "").writes().output_schema(json!({"type": "object", "required": ["id"]})), |input| Ok(input.into()));
+    let send = log.close(tool("send", "A tool").writes().output_schema(json!({"type": "object", "required": ["id"]})), |input| Ok(input.into()));
     let catalog = catalog([send], &steps(&[("s", "send", json!({}))]));
     let error = dry(&catalog, StepOutputs::new().with("s", json!({"no": 1}))).unwrap_err();
     assert_eq!(error.code(), "invalid_output");
@@ -184,7 +184,7 @@ fn the_same_outputs_can_be_used_again() {
 #[test]
 fn an_output_that_was_given_brings_nothing_of_the_step_before() {
     let log = Log::new();
-    let page = log.close(tool("page", "").reads(), |_| {
+    let page = log.close(tool("page", "A tool").reads(), |_| {
         Ok(toolwright::Answer::new("text").content_type("text/plain").details(json!({"own": 1})).content(json!([{"type": "text"}])))
     });
     let catalog = catalog([page, log.writes("send")], &steps(&[("a", "page", json!({})), ("b", "send", json!({}))]));
@@ -197,7 +197,7 @@ fn an_output_that_was_given_brings_nothing_of_the_step_before() {
 fn repairs_of_a_leaf_that_is_not_run_are_told() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let send = log.close(tool("send", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let send = log.close(tool("send", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
     let catalog = Registry::new().with(send).unwrap().seal();
     let outputs = StepOutputs::new().with("send", 1);
     let result = block_on(catalog.invoke(Invocation::new("send", json!({"n": 1.0})).dry(outputs), ())).unwrap();

@@ -241,7 +241,7 @@ fn c20_a_lone_surrogate_is_replaced_and_told() {
     let block = at(&read.value, "/result/content/0/text").clone();
     assert_eq!(block, "a\u{fffd} b\0c \u{1f600}");
     let log = Log::new();
-    let snap = log.close(tool("snap", "").reads(), move |_| Ok(Answer::new(block.clone()).note("one lone surrogate was replaced")));
+    let snap = log.close(tool("snap", "A tool").reads(), move |_| Ok(Answer::new(block.clone()).note("one lone surrogate was replaced")));
     let catalog = Registry::new().with(snap).unwrap().seal();
     for _ in 0..2 {
         let journal = MemoryJournal::new();
@@ -259,7 +259,7 @@ fn c20_a_lone_surrogate_is_replaced_and_told() {
 fn c21_very_deep_json_meets_a_named_limit() {
     let case = case("21-very-deep-json");
     let log = Log::new();
-    let deep = log.close(tool("deep", "").reads().input_schema(at(&case, "/tools/0/inputSchema")), |input| {
+    let deep = log.close(tool("deep", "A tool").reads().input_schema(at(&case, "/tools/0/inputSchema")), |input| {
         let levels = input.get("n").and_then(Value::as_u64).unwrap();
         Ok((0..levels).fold(Value::from(1), |inner, _| Value::array([inner])).into())
     });

@@ -221,8 +221,8 @@ fn whether_a_composite_has_side_effects_is_derived_and_it_must_be_listed_itself(
 #[test]
 fn a_derived_effect_takes_the_worst_class_and_never_runs_twice() {
     let log = Log::new();
-    let deploy = log.close(tool("deploy", "").effect(Effect::new("deploy", Impact::Once)), |_| Ok(json!(1).into()));
-    let put = log.close(tool("put", "").writes_idempotent(), |_| Ok(json!(1).into()));
+    let deploy = log.close(tool("deploy", "A tool").effect(Effect::new("deploy", Impact::Once)), |_| Ok(json!(1).into()));
+    let put = log.close(tool("put", "A tool").writes_idempotent(), |_| Ok(json!(1).into()));
     let mut registry = Registry::with_policy(Policy::new().may_chain(["deploy", "put"]));
     registry.register(deploy).unwrap().register(put).unwrap();
     registry.register(composite("puts", &steps(&[("p", "put", json!({}))]))).unwrap();
@@ -468,7 +468,7 @@ fn building_names_every_problem_at_once() {
         {"tool": "t", "inputMapping": {"w": "$later", "x": "$steps.who"}},
     ]});
     let error = composer.build("", "", json!({"type": "nonsense"}), &spec).unwrap_err();
-    let mut found: Vec<(&str, &str)> = error.issues().iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
+    let mut found: Vec<(&str, &str)> = error.issues.iter().map(|issue| (issue.code, issue.pointer.as_str())).collect();
     found.sort_unstable();
     assert_eq!(
         found,

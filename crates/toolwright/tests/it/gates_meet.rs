@@ -90,7 +90,7 @@ fn sending(log: &Log, checks: HostChecks) -> Catalog {
 
 fn over(catalog: &Catalog, checks: HostChecks) -> Composer {
     let catalog = catalog.clone();
-    Composer::new(HostGate::new(move |name| catalog.get(name).cloned()).checks(checks))
+    Composer::new(HostGate::new(move |name| catalog.get(name).map(|tool| tool.tool().clone())).checks(checks))
 }
 
 #[test]

@@ -113,8 +113,8 @@ impl World {
     /// A mail in the middle of two reads and an effect that may be repeated, and a second mail inside an inner composite.
     fn catalog(&self) -> Catalog {
         let tools =
-            [self.tool(tool("read", "").reads()), self.tool(tool("mail", "").writes()), self.tool(tool("put", "").writes_idempotent())];
-        let policy = toolwright::Policy::new().side_effecting_tools(["mail", "put", "inner"]);
+            [self.tool(tool("read", "A tool").reads()), self.tool(tool("mail", "A tool").writes()), self.tool(tool("put", "A tool").writes_idempotent())];
+        let policy = toolwright::Policy::new().may_chain(["mail", "put", "inner"]);
         let mut registry = Registry::with_policy(policy);
         for tool in tools {
             registry.register(tool).unwrap();
@@ -264,7 +264,7 @@ fn what_failed_runs_again_when_the_tool_answered_and_not_when_nobody_did() {
         (ToolError::new("odd answer").it_happened().code("own"), "tool_failed", 1),
     ] {
         let log = Log::new();
-        let catalog = catalog([log.fails(tool("send", "").writes(), error.clone())], &steps(&[("a", "send", json!({}))]));
+        let catalog = catalog([log.fails(tool("send", "A tool").writes(), error.clone())], &steps(&[("a", "send", json!({}))]));
         let journal = MemoryJournal::new();
         let call = || Invocation::new("main", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
         block_on(catalog.invoke(call(), ())).unwrap_err();

@@ -93,7 +93,7 @@ impl RunJournal for Tape {
 fn two_writes(tape: &Tape) -> toolwright::Catalog {
     let noted = |id: &'static str| {
         let lines = tape.lines.clone();
-        tool(id, "").writes().run_json(move |input, _| {
+        tool(id, "A tool").writes().run_json(move |input, _| {
             lines.lock().unwrap().push(format!("run {id}"));
             std::future::ready(Ok(input))
         })
@@ -168,7 +168,7 @@ fn what_ended_the_run_is_told_even_when_the_journal_breaks_as_well() {
     for (phase, path) in [("finish", "main/0:a"), ("end", "failed")] {
         let log = Log::new();
         let tape = Tape::failing(phase, path);
-        let catalog = catalog([log.fails(tool("bad", "").writes(), ToolError::new("no answer"))], &steps(&[("a", "bad", json!({}))]));
+        let catalog = catalog([log.fails(tool("bad", "A tool").writes(), ToolError::new("no answer"))], &steps(&[("a", "bad", json!({}))]));
         let error = journalled(&catalog, &tape).unwrap_err();
         assert!(error.message().contains("no answer"), "{error}");
         assert_eq!(detail(&error, "unknownEffect"), Some(json!("a")));
@@ -180,7 +180,7 @@ fn a_run_that_is_dropped_half_way_leaves_a_trace() {
     let tape = Tape::default();
     let started = Moment::default();
     let begun = started.clone();
-    let stuck = tool("stuck", "").writes().run_json(move |_, _| {
+    let stuck = tool("stuck", "A tool").writes().run_json(move |_, _| {
         let begun = begun.clone();
         async move {
             begun.come();
@@ -274,9 +274,9 @@ fn a_run_that_is_dropped_while_an_outcome_is_written_leaves_a_trace_too() {
 fn the_journal_in_memory_keeps_what_was_sent_and_what_came_back() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let page = log.close(tool("page", "").reads().input_schema(schema), |input| Ok(input.into()));
+    let page = log.close(tool("page", "A tool").reads().input_schema(schema), |input| Ok(input.into()));
     let catalog = catalog(
-        [page, log.fails(tool("bad", "").writes(), ToolError::new("no").code("own"))],
+        [page, log.fails(tool("bad", "A tool").writes(), ToolError::new("no").code("own"))],
         &steps(&[("p", "page", json!({"n": 100.0})), ("b", "bad", json!({}))]),
     );
     let journal = MemoryJournal::new();
@@ -341,7 +341,7 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     let log = Log::new();
     let tape = Tape::default();
     let schema = json!({"type": "object", "required": ["q"]});
-    let strict = log.close(tool("strict", "").reads().input_schema(schema), |input| Ok(input.into()));
+    let strict = log.close(tool("strict", "A tool").reads().input_schema(schema), |input| Ok(input.into()));
     let mut registry = Registry::with_policy(Policy::new().may_chain(["send"]));
     registry.register(strict).unwrap().register(log.writes("send")).unwrap();
     registry.register(composite("main", &steps(&[("a", "strict", json!({"q": "$input.q?"}))]))).unwrap();

@@ -28,7 +28,7 @@ fn sixty_doublings_end_with_a_clear_error() {
 #[test]
 fn a_host_can_choose_the_limit_and_both_sides_are_held_to_it() {
     let log = Log::new();
-    let big = log.close(tool("big", "").writes(), |_| Ok(Value::from("x".repeat(2_000)).into()));
+    let big = log.close(tool("big", "A tool").writes(), |_| Ok(Value::from("x".repeat(2_000)).into()));
     let mut registry = Registry::with_policy(Policy::new().may_chain(["big"]).limits(Limits::default().value_bytes(1_000)));
     registry.register(log.echo("echo")).unwrap().register(big).unwrap();
     registry.register(composite("main", &steps(&[("b", "big", json!({}))]))).unwrap();
@@ -64,7 +64,7 @@ fn values_that_nest_too_deep_are_refused_at_every_border() {
     let deep = |levels: usize| (0..levels).fold(Value::from(1), |inner, _| Value::array([inner]));
     let log = Log::new();
     let most = limits::VALUE_DEPTH_MAX as usize;
-    let gives = log.close(tool("deep", "").reads(), move |input| Ok(deep(input.get("n").and_then(Value::as_u64).unwrap() as usize).into()));
+    let gives = log.close(tool("deep", "A tool").reads(), move |input| Ok(deep(input.get("n").and_then(Value::as_u64).unwrap() as usize).into()));
     let catalog = catalog([gives, log.echo("echo")], &steps(&[("a", "echo", json!({"v": ["$input.v"]}))]));
     block_on(run(&catalog, "deep", json!({"n": most}))).unwrap();
     let error = block_on(run(&catalog, "deep", json!({"n": most + 1}))).unwrap_err();

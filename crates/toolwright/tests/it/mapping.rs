@@ -239,7 +239,7 @@ fn a_missing_value_in_the_output_mapping_still_tells_what_happened() {
     let spec = CompositeSpec::from_value(&spec).unwrap();
     let mut registry = Registry::with_policy(toolwright::Policy::new().may_chain(["send", "inner"]));
     registry.register(log.writes("send")).unwrap();
-    registry.register(Composite::new("inner", "").spec(spec)).unwrap();
+    registry.register(Composite::new("inner", "A tool").spec(spec)).unwrap();
     registry.register(composite("outer", &steps(&[("in", "inner", json!({}))]))).unwrap();
     let error = block_on(run(&registry.seal(), "outer", json!({}))).unwrap_err();
     let via = json!([{"kind": "step", "step": "send", "stepIndex": 0, "tool": "send", "ran": true, "via": ["in"]}]);
@@ -281,7 +281,7 @@ fn text_that_mentions_a_reference_is_a_warning_of_lint() {
 
 #[test]
 fn a_dialect_can_be_chosen_for_specifications_that_do_not_say() {
-    let composer = toolwright::Composer::new(toolwright::HostGate::new(|_| None));
+    let composer: toolwright::Composer = toolwright::Composer::new(toolwright::HostGate::new(|_| None));
     assert!(composer.strict_mode());
     assert!(!composer.clone().dialect(Dialect::Page).strict_mode());
     let spec = json!({"steps": [{"name": "a", "tool": "t", "inputMapping": {"v": "$steps.x"}}]});

@@ -225,7 +225,7 @@ proptest! {
         let (spec, input) = (Value::from_json(spec).unwrap(), Value::from_json(input).unwrap());
         let mut registry = tools();
         if let Ok(read) = CompositeSpec::from_value(&spec)
-            && let Err(error) = registry.register(toolwright::Composite::new("main", "").spec(read))
+            && let Err(error) = registry.register(toolwright::Composite::new("main", "A tool").spec(read))
         {
             prop_assert!(!error.issues().is_empty());
             within(&error.issues(), &spec)?;
@@ -238,7 +238,7 @@ proptest! {
             outcomes.push(block_on(catalog.invoke(Invocation::new("main", input.clone()).rehearse(StepOutputs::new()), ())));
         }
         for dialect in [Dialect::Strict, Dialect::Page, Dialect::PageStrict] {
-            let composer = Composer::new(HostGate::new({ let catalog = catalog.clone(); move |name| catalog.get(name).cloned() })).dialect(dialect);
+            let composer = Composer::new(HostGate::new({ let catalog = catalog.clone(); move |name| catalog.get(name).map(|tool| tool.tool().clone()) })).dialect(dialect);
             composer.bind(Binding::new().side_effecting_tools(["send"]));
             let valid = composer.validate(&spec).is_valid();
             within(&composer.lint(&spec), &spec)?;
@@ -246,8 +246,8 @@ proptest! {
             match composer.build("built", "", json!({}), &spec) {
                 Ok(tool) => prop_assert!(valid && tool.id() == "composable:built"),
                 Err(error) => {
-                    prop_assert!(!error.issues().is_empty());
-                    within(&error.issues(), &spec)?;
+                    prop_assert!(!error.issues.is_empty());
+                    within(&error.issues, &spec)?;
                 }
             }
             let options = PipelineOptions::new();

@@ -13,8 +13,8 @@ fn echo(id: &str) -> ToolDef {
     Log::new().echo(id)
 }
 
-fn found(error: &RegisterError) -> Vec<(&str, &str)> {
-    error.issues().iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect()
+fn found(error: &RegisterError) -> Vec<(&'static str, &'static str)> {
+    error.issues().into_iter().map(|issue| (&*issue.pointer.leak(), issue.code)).collect()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_name_is_bounded_and_plain() {
 #[test]
 fn a_tool_is_never_replaced_and_both_sources_are_named() {
     let from = |source: &str| {
-        tool("log", "").reads().origin(Origin { source: source.into(), ..Origin::default() }).run_json(|v, _| std::future::ready(Ok(v)))
+        tool("log", "A tool").reads().origin(Origin { source: source.into(), ..Origin::default() }).run_json(|v, _| std::future::ready(Ok(v)))
     };
     let mut registry = Registry::new();
     registry.register(from("git")).unwrap();
@@ -45,7 +45,7 @@ fn a_tool_is_never_replaced_and_both_sources_are_named() {
 
 #[test]
 fn everything_wrong_with_a_tool_comes_at_once() {
-    let wrong = tool("a b", "").input_schema(json!({"type": "strng"})).output_schema(json!({"$ref": "#/gone"}));
+    let wrong = tool("a b", "A tool").input_schema(json!({"type": "strng"})).output_schema(json!({"$ref": "#/gone"}));
     let error = Registry::new().with(wrong.run_json(|v, _| std::future::ready(Ok(v)))).unwrap_err();
     assert_eq!(error.issues().iter().map(|issue| issue.code).collect::<Vec<_>>(), ["invalid_tool", "invalid_schema", "invalid_schema"]);
 }
@@ -54,7 +54,7 @@ fn everything_wrong_with_a_tool_comes_at_once() {
 fn everything_wrong_with_a_composite_comes_at_once() {
     let closed = json!({"type": "object", "properties": {"query": {}, "limit": {}}, "required": ["query"], "additionalProperties": false});
     let mut registry = Registry::new();
-    registry.register(tool("search", "").reads().input_schema(closed).run_json(|v, _| std::future::ready(Ok(v)))).unwrap();
+    registry.register(tool("search", "A tool").reads().input_schema(closed).run_json(|v, _| std::future::ready(Ok(v)))).unwrap();
     registry.register(Log::new().writes("send")).unwrap().register(Log::new().undeclared("old")).unwrap();
     registry.register(echo("taken")).unwrap();
     let spec = steps(&[
@@ -132,7 +132,7 @@ fn the_written_form_is_read_whole_and_every_problem_is_named() {
         ],
     });
     let error = CompositeSpec::from_value(&wrong).unwrap_err();
-    let mut pointers: Vec<&str> = error.issues().iter().map(|issue| issue.pointer.as_str()).collect();
+    let mut pointers: Vec<&str> = error.issues.iter().map(|issue| issue.pointer.as_str()).collect();
     pointers.sort_unstable();
     let want = [
         "/description",
@@ -150,8 +150,8 @@ fn the_written_form_is_read_whole_and_every_problem_is_named() {
         "/strictMode",
     ];
     assert_eq!(pointers, want);
-    assert!(error.issues().iter().all(|issue| issue.code == "invalid_spec"));
-    let help = |pointer: &str| error.issues().iter().find(|issue| issue.pointer == pointer).unwrap().help.clone().unwrap_or_default();
+    assert!(error.issues.iter().all(|issue| issue.code == "invalid_spec"));
+    let help = |pointer: &str| error.issues.iter().find(|issue| issue.pointer == pointer).unwrap().help.clone().unwrap_or_default();
     assert!(help("/stepz").contains("`steps`") && help("/steps/0/inputMaping").contains("`inputMapping`"));
 }
 
@@ -239,7 +239,7 @@ fn listing() -> ToolDef {
 /// The published output schema of a composite with this mapping, after it was checked against a real output.
 fn published(output: &Value) -> Value {
     let log = Log::new();
-    let seven = log.close(tool("seven", "").reads().output_schema(parsed(r##"{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"n": {"type": "integer"}, "pair": {"items": [{"type": "string"}, {"type": "integer"}]}}}"##)), |_| Ok(json!({"n": 7, "pair": ["x", 1]}).into()));
+    let seven = log.close(tool("seven", "A tool").reads().output_schema(parsed(r##"{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"n": {"type": "integer"}, "pair": {"items": [{"type": "string"}, {"type": "integer"}]}}}"##)), |_| Ok(json!({"n": 7, "pair": ["x", 1]}).into()));
     let open = log.gives("open", json!({"any": {"thing": [1]}}));
     let mut spec = json!({
         "input": {"type": "object", "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}, "required": ["path"]},
@@ -299,7 +299,7 @@ fn a_specification_put_together_by_hand_is_held_to_the_form_too() {
     let refused = |steps: Vec<StepSpec>| {
         let spec = CompositeSpec { steps, ..CompositeSpec::default() };
         let error =
-            Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "").spec(spec)).map(|_| ()).unwrap_err();
+            Registry::new().register(echo("echo")).unwrap().register(Composite::new("main", "A tool").spec(spec)).map(|_| ()).unwrap_err();
         error.issues().into_iter().map(|issue| (issue.pointer, issue.code)).collect::<Vec<_>>()
     };
     assert_eq!(refused(Vec::new()), [("/steps".to_owned(), "invalid_spec")]);

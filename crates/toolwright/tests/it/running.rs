@@ -13,7 +13,7 @@ use crate::world::{Events, Log, block_on, catalog, composite, detail, run, run_m
 fn steps_run_in_order_and_the_last_answers() {
     let log = Log::new();
     let text =
-        log.close(tool("text", "").reads(), |_| Ok(Answer::new("done").content_type("text/markdown").note("one character replaced")));
+        log.close(tool("text", "A tool").reads(), |_| Ok(Answer::new("done").content_type("text/markdown").note("one character replaced")));
     let spec = steps(&[("a", "echo", json!({"n": 1})), ("b", "echo", json!({"n": "$prev.n"})), ("c", "text", json!({}))]);
     let result = block_on(run_main([log.echo("echo"), text], &spec, json!({}))).unwrap();
     assert_eq!(log.all().iter().map(|seen| seen.step.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
@@ -51,7 +51,7 @@ fn a_failure_ends_the_run_and_tells_what_was_done() {
     let log = Log::new();
     let error = ToolError::new("smtp 451").code("smtp").details(json!({"smtp": 451})).help("try later");
     let spec = steps(&[("w", "send", json!({"to": "a"})), ("x", "bad", json!({})), ("never", "send", json!({}))]);
-    let failed = block_on(run_main([log.writes("send"), log.fails(tool("bad", "").reads(), error)], &spec, json!({}))).unwrap_err();
+    let failed = block_on(run_main([log.writes("send"), log.fails(tool("bad", "A tool").reads(), error)], &spec, json!({}))).unwrap_err();
     assert_eq!(log.tools(), ["send", "bad"]);
     let effect = json!([{"kind": "step", "step": "w", "stepIndex": 0, "tool": "send", "ran": true}]).to_json();
     let want = json!({
@@ -74,7 +74,7 @@ fn a_failure_ends_the_run_and_tells_what_was_done() {
 fn a_failure_without_words_is_an_unknown_error() {
     let log = Log::new();
     let spec = steps(&[("x", "bad", json!({}))]);
-    let failed = block_on(run_main([log.fails(tool("bad", "").reads(), ToolError::unknown())], &spec, json!({}))).unwrap_err();
+    let failed = block_on(run_main([log.fails(tool("bad", "A tool").reads(), ToolError::unknown())], &spec, json!({}))).unwrap_err();
     assert_eq!(failed.message(), "Step \"x\" (tool: \"bad\") failed: unknown error");
 }
 
@@ -87,7 +87,7 @@ fn the_outcome_of_a_failed_write_is_unknown_unless_the_tool_knows() {
     ] {
         let log = Log::new();
         let spec = steps(&[("x", "bad", json!({}))]);
-        let failed = block_on(run_main([log.fails(tool("bad", "").writes(), error)], &spec, json!({}))).unwrap_err();
+        let failed = block_on(run_main([log.fails(tool("bad", "A tool").writes(), error)], &spec, json!({}))).unwrap_err();
         assert_eq!(detail(&failed, "unknownEffect"), unknown);
         assert_eq!(failed.effect_state(), state);
         assert_eq!(detail(&failed, "effects"), Some(json!([])));
@@ -97,11 +97,11 @@ fn the_outcome_of_a_failed_write_is_unknown_unless_the_tool_knows() {
 #[test]
 fn a_failed_leaf_tells_of_its_effect_as_a_step_would() {
     let log = Log::new();
-    let liar = log.close(tool("liar", "").writes().output_schema(json!({"type": "integer"})), |_| Ok(json!("x").into()));
+    let liar = log.close(tool("liar", "A tool").writes().output_schema(json!({"type": "integer"})), |_| Ok(json!("x").into()));
     let mut registry = Registry::new();
-    registry.register(log.fails(tool("gone", "").writes(), ToolError::new("no answer"))).unwrap();
-    registry.register(log.fails(tool("sure", "").writes(), ToolError::new("refused").nothing_happened())).unwrap();
-    registry.register(log.fails(tool("read", "").reads(), ToolError::new("no"))).unwrap().register(liar).unwrap();
+    registry.register(log.fails(tool("gone", "A tool").writes(), ToolError::new("no answer"))).unwrap();
+    registry.register(log.fails(tool("sure", "A tool").writes(), ToolError::new("refused").nothing_happened())).unwrap();
+    registry.register(log.fails(tool("read", "A tool").reads(), ToolError::new("no"))).unwrap().register(liar).unwrap();
     let catalog = registry.seal();
     let told = |name: &str| {
         let error = block_on(run(&catalog, name, json!({}))).unwrap_err();
@@ -117,7 +117,7 @@ fn a_failed_leaf_tells_of_its_effect_as_a_step_would() {
 #[test]
 fn a_code_of_a_tool_never_reads_as_ours() {
     let log = Log::new();
-    let bad = log.fails(tool("bad", "").reads(), ToolError::new("no").code("step_not_chainable"));
+    let bad = log.fails(tool("bad", "A tool").reads(), ToolError::new("no").code("step_not_chainable"));
     let mut registry = Registry::new();
     registry.register(bad).unwrap();
     registry.register(composite("inner", &steps(&[("i", "bad", json!({}))]))).unwrap();
@@ -147,15 +147,15 @@ fn the_code_of_an_inner_refusal_is_inner_outside() {
 
 #[test]
 fn a_panic_is_a_failed_step() {
-    let sync = tool("sync", "").reads().run_json(|_, _| -> std::future::Ready<Result<Value, ToolError>> { panic!("before the future") });
-    let later = tool("later", "").writes().run_json(|_, _| async {
+    let sync = tool("sync", "A tool").reads().run_json(|_, _| -> std::future::Ready<Result<Value, ToolError>> { panic!("before the future") });
+    let later = tool("later", "A tool").writes().run_json(|_, _| async {
         tokio::task::yield_now().await;
         if true {
             panic!("{} in poll", "deep");
         }
         Ok(Value::Null)
     });
-    let odd = tool("odd", "").reads().run_json(|_, _| async {
+    let odd = tool("odd", "A tool").reads().run_json(|_, _| async {
         if true {
             std::panic::panic_any(7);
         }
@@ -181,7 +181,7 @@ fn a_panic_is_a_failed_step() {
 fn arguments_are_checked_before_the_tool_and_every_problem_is_named() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "o": {"type": "object", "properties": {"a/b": {"type": "string"}}}}, "required": ["q"]});
-    let strict = log.close(tool("strict", "").writes().input_schema(schema), |input| Ok(input.into()));
+    let strict = log.close(tool("strict", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("a", "echo", json!({"n": "x"})), ("b", "strict", json!({"n": "$prev.n", "o": {"a/b": 7}, "q": "$input.q?"}))]);
     let error = block_on(run_main([log.echo("echo"), strict], &spec, json!({}))).unwrap_err();
     assert_eq!(error.code(), "invalid_args");
@@ -198,7 +198,7 @@ fn arguments_are_checked_before_the_tool_and_every_problem_is_named() {
 fn an_output_that_breaks_its_promise_is_an_error_after_the_effect() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
-    let liar = log.close(tool("liar", "").writes().output_schema(schema), |_| Ok(json!({"id": "seven"}).into()));
+    let liar = log.close(tool("liar", "A tool").writes().output_schema(schema), |_| Ok(json!({"id": "seven"}).into()));
     let spec = steps(&[("a", "liar", json!({})), ("never", "liar", json!({}))]);
     let catalog = catalog([liar], &spec);
     let error = block_on(run(&catalog, "main", json!({}))).unwrap_err();
@@ -217,7 +217,7 @@ fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
     let log = Log::new();
     let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner", "middle"]));
     registry.register(log.writes("send")).unwrap();
-    registry.register(log.fails(tool("bad", "").reads(), ToolError::new("no"))).unwrap();
+    registry.register(log.fails(tool("bad", "A tool").reads(), ToolError::new("no"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
     registry.register(composite("middle", &steps(&[("i", "inner", json!({})), ("t", "send", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("m", "middle", json!({})), ("u", "send", json!({}))]))).unwrap();
@@ -241,7 +241,7 @@ fn effects_of_nested_composites_come_up_flat_with_the_way_to_them() {
 fn an_unknown_effect_deep_inside_is_known_outside() {
     let log = Log::new();
     let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "inner"]));
-    registry.register(log.fails(tool("send", "").writes(), ToolError::new("gone"))).unwrap();
+    registry.register(log.fails(tool("send", "A tool").writes(), ToolError::new("gone"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "send", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({}))]))).unwrap();
     let error = block_on(run(&registry.seal(), "outer", json!({}))).unwrap_err();
@@ -252,7 +252,7 @@ fn an_unknown_effect_deep_inside_is_known_outside() {
 #[test]
 fn a_tool_can_report_its_own_effects() {
     let log = Log::new();
-    let own = log.close(tool("own", "").writes(), |_| Ok(Answer::new(1).effects([json!({"kind": "mail", "to": "ada"})])));
+    let own = log.close(tool("own", "A tool").writes(), |_| Ok(Answer::new(1).effects([json!({"kind": "mail", "to": "ada"})])));
     let result = block_on(run_main([own], &steps(&[("a", "own", json!({}))]), json!({}))).unwrap();
     assert_eq!(result.to_value().get("effects"), Some(&json!([{"kind": "mail", "to": "ada"}])));
 }
@@ -277,7 +277,7 @@ fn eight_composites_nest_and_nine_do_not() {
     assert_eq!(log.all()[0].lineage, (1..=8).map(|at| format!("c{at}")).collect::<Vec<_>>());
     assert_eq!(log.all()[0].session, json!({"emergentDepth": 8}));
     let error = chain(&log, 9).unwrap_err();
-    assert_eq!((error.code(), error.tool.as_str()), ("nesting_too_deep", "c1"));
+    assert_eq!((error.code(), error.tool()), ("nesting_too_deep", "c1"));
     assert_eq!(log.tools().len(), 1);
 }
 
@@ -366,12 +366,12 @@ fn a_tool_sees_its_own_place_and_nothing_it_can_change() {
 #[test]
 fn an_observer_hears_every_step_and_its_progress() {
     let log = Log::new();
-    let slow = tool("slow", "").writes().run_json(|_, call| async move {
+    let slow = tool("slow", "A tool").writes().run_json(|_, call| async move {
         call.progress("half", Some(1.0), Some(2.0));
         Ok(json!(1))
     });
     let mut registry = Registry::with_policy(Policy::new().may_chain(["slow", "inner"]));
-    registry.register(slow).unwrap().register(log.fails(tool("bad", "").reads(), ToolError::new("no").code("own"))).unwrap();
+    registry.register(slow).unwrap().register(log.fails(tool("bad", "A tool").reads(), ToolError::new("no").code("own"))).unwrap();
     registry.register(composite("inner", &steps(&[("s", "slow", json!({}))]))).unwrap();
     registry.register(composite("outer", &steps(&[("i", "inner", json!({})), ("b", "bad", json!({}))]))).unwrap();
     let events = Arc::new(Events::default());
@@ -449,7 +449,7 @@ fn one_composite_runs_for_many_at_once() {
 
 #[test]
 fn a_failed_run_of_a_wrong_specification_names_every_problem() {
-    let composer = Composer::new(HostGate::new(|_| None));
+    let composer: Composer = Composer::new(HostGate::new(|_| None));
     let spec = json!({"steps": [{"name": "a", "tool": ""}, {"name": "b", "tool": "t", "inputMapping": 7}]});
     let error = block_on(composer.run_pipeline(&spec, json!({}), Context::default(), toolwright::PipelineOptions::new())).unwrap_err();
     assert_eq!(error.code(), "invalid_spec");
@@ -467,7 +467,7 @@ fn a_specification_fills_what_the_head_does_not_say() {
     let log = Log::new();
     let mut registry = Registry::new();
     registry.register(log.echo("echo")).unwrap();
-    registry.register(Composite::new("c", "").spec(spec)).unwrap();
+    registry.register(Composite::new("c", "A tool").spec(spec)).unwrap();
     let tool = registry.get("c").unwrap();
     assert_eq!(tool.description(), "from the file");
     assert!(tool.input_schema().is_some() && tool.is_composite());
@@ -489,7 +489,7 @@ impl Observer for Broken {
 fn an_observer_that_breaks_down_changes_nothing() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let page = log.close(tool("page", "").reads().input_schema(schema), |input| Ok(input.into()));
+    let page = log.close(tool("page", "A tool").reads().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
     let catalog = catalog([page, log.writes("send")], &spec);
     let result =
@@ -506,7 +506,7 @@ fn a_writing_tool_cannot_unsay_that_it_ran() {
     let spec = json!({"steps": [{"name": "s", "tool": "w"}]});
     let spec = toolwright::CompositeSpec::from_value(&spec).unwrap();
     let mut registry = toolwright::Registry::with_policy(policy());
-    registry.register(silent()).unwrap().register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
+    registry.register(silent()).unwrap().register(toolwright::Composite::new("c", "A tool").spec(spec)).unwrap();
     let catalog = registry.seal();
     for name in ["w", "c"] {
         let result = block_on(catalog.invoke(toolwright::Invocation::new(name, json!({})), ())).unwrap();
