@@ -24,7 +24,7 @@ use futures_util::future::{Either, select};
 
 use crate::diagnostics::EventKind;
 use crate::error::{CallError, EffectState, Fault};
-use crate::frame::{Call, Frame, Timestamp};
+use crate::frame::{Call, Frame, Mode, Timestamp};
 use crate::gate::{Gate, StepRequest};
 use crate::lifecycle::Access;
 use crate::limits;
@@ -91,6 +91,11 @@ fn judge<R: Runtime>(
     if tool.composite().is_some_and(|composite| composite.is_conditional()) && !tool.is_available(call.context()) {
         return Err(forbidden(call, tool));
     }
+    if let Some(health) = &tool.0.health
+        && let Some(refusal) = health.refusal()
+    {
+        return Err(suspended(refusal));
+    }
     arguments(call, tool, passage, by_page)?;
     let made;
     let decision = match gate {
@@ -129,6 +134,12 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
         return Err(Fault::Cycle { path }.into());
     }
     Ok(())
+}
+
+#[cold]
+fn suspended(refusal: Refusal) -> CallError {
+    let Refusal { code, message, help, details } = refusal;
+    Fault::Refused { code, message, help, details }.into()
 }
 
 #[cold]
@@ -179,12 +190,7 @@ fn inspected<R: Runtime>(
 }
 
 /// S5.
-fn authorized<R: Runtime>(
-    call: &Call<R>,
-    tool: &ToolDef<R>,
-    arguments: &Value,
-    decision: Option<&R::Decision>,
-) -> Result<(), CallError> {
+fn authorized<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, arguments: &Value, decision: Option<&R::Decision>) -> Result<(), CallError> {
     let Some(hooks) = &tool.0.hooks else { return Ok(()) };
     let lineage = call.lineage();
     let access = Access { tool: tool.name(), decision, input: Some(arguments), context: call.context(), lineage: &lineage };
@@ -219,6 +225,12 @@ pub(crate) async fn perform<R: Runtime>(
         None => unrecorded(frame, call, tool, passage).await,
         Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
     };
+    if let Some(health) = &tool.0.health
+        && matches!(frame.life.mode, Mode::Real)
+        && !passage.replayed
+    {
+        health.ended(outcome.as_ref().map(drop));
+    }
     match ended {
         None => outcome,
         Some(ended) => ended.tell(outcome, passage),
@@ -241,12 +253,7 @@ fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
     if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
 }
 
-async fn admitted<R: Runtime>(
-    gate: &Gate<'_, R>,
-    call: &Call<R>,
-    tool: &ToolDef<R>,
-    arguments: &Value,
-) -> Result<(), CallError> {
+async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef<R>, arguments: &Value) -> Result<(), CallError> {
     let request = StepRequest {
         tool,
         name: call.tool(),

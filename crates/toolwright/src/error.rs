@@ -1,8 +1,8 @@
 //! What can end a call, typed; and how it reads for a program, a model and a person.
 
 use crate::catalog::View;
-use crate::composite::effect::StepRecord;
 use crate::composite::EffectRecord;
+use crate::composite::effect::StepRecord;
 use crate::refusal::Refusal;
 use crate::runtime::Runtime;
 use crate::tool::Aftermath;
@@ -192,8 +192,12 @@ impl CallError {
         match self.root_cause() {
             Fault::InDoubt { .. } => Retry::AfterReconcile,
             Fault::FailedBefore { .. } | Fault::Diverged { .. } => Retry::Never,
-            _ if self.has_unknown_effect() => Retry::AfterReconcile,
-            Fault::Tool { error, .. } if self.effects().is_empty() && error.aftermath() == Aftermath::Nothing => Retry::Safe,
+            _ if self.waits_for_an_answer() => Retry::AfterReconcile,
+            Fault::Tool { error, .. }
+                if self.effects().is_empty() && matches!(error.aftermath(), Aftermath::Nothing | Aftermath::Answered) =>
+            {
+                Retry::Safe
+            }
             Fault::Tool { state: EffectState::NoEffect, .. }
             | Fault::Cancelled { state: EffectState::NotStarted | EffectState::NoEffect }
             | Fault::Journal { state: EffectState::NotStarted | EffectState::NoEffect, .. }
@@ -271,6 +275,18 @@ impl CallError {
             Fault::Step(step) => &step.effects,
             Fault::Output(output) => &output.effects,
             _ => self.0.leaf.as_ref().map_or(&[], |leaf| &leaf.effects),
+        }
+    }
+
+    /// Whether somebody must find out what happened before the run can go on. A tool that answered is done, whatever it
+    /// answered.
+    pub(crate) fn waits_for_an_answer(&self) -> bool {
+        match self.root_cause() {
+            Fault::InDoubt { .. } => true,
+            Fault::Tool { error, state: EffectState::Unknown, .. } => error.aftermath() != Aftermath::Answered,
+            Fault::Panicked { state, .. } | Fault::Cancelled { state } => *state == EffectState::Unknown,
+            Fault::Journal { phase: "finish", state, .. } => *state != EffectState::NoEffect,
+            _ => false,
         }
     }
 

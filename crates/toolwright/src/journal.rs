@@ -52,7 +52,6 @@ impl<T> Eventually<'_, T> {
     }
 }
 
-
 /// What kind of trouble a journal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -60,8 +60,7 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) rewrites: u32,
 }
 
-type ContextFragmentPort<R> =
-    dyn Fn(&ToolDef<R>, &ModelField<<R as Runtime>::Placement>) -> ContextFragment + Send + Sync;
+type ContextFragmentPort<R> = dyn Fn(&ToolDef<R>, &ModelField<<R as Runtime>::Placement>) -> ContextFragment + Send + Sync;
 type ReceiptPort<R> = dyn Fn(&<R as Runtime>::Context, Option<&Value>) -> Result<Value, Refusal> + Send + Sync;
 
 impl<R: Runtime> std::fmt::Debug for Options<R> {

@@ -20,8 +20,11 @@ use crate::value::{Text, Value};
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
+mod copy;
+mod shared;
 
 pub use error::{RegisterError, RegisterFault};
+pub use shared::SharedRegistry;
 use judge::{Linked, as_composite, warnings};
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
@@ -243,7 +246,18 @@ impl<R: Runtime> Registry<R> {
         Ok(self)
     }
 
-    /// Ends registration. From here on nothing changes.
+    /// Ends registration. From here on nothing changes: what would register a tool does not compile (T6.31.1).
+    ///
+    /// ```compile_fail,E0382
+    /// use toolwright::{Registry, json, tool};
+    /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let mut registry = Registry::new();
+    /// let catalog = registry.seal();
+    /// registry.register(echo)?;
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    ///
+    /// A host that finds out at run time whether it is too late takes a [`SharedRegistry`].
     pub fn seal(self) -> Catalog<R> {
         Catalog::new(self.view, &self.home)
     }
@@ -340,8 +354,7 @@ impl<R: Runtime> Registry<R> {
         linked.derived.own_output = own_output;
         linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
         if head.def.origin.is_none() {
-            head.def.origin =
-                Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
+            head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
         }
         head = head.effect(derived_effect(&linked.derived.effects));
         let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();

@@ -100,8 +100,7 @@ pub enum Reconciled {
 }
 
 /// Asks the outside world about a call that was begun.
-pub(crate) type Reconcile<R> =
-    dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
+pub(crate) type Reconcile<R> = dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
 
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
 pub struct ToolDef<R: Runtime = Rt>(pub(crate) Arc<Def<R>>);
@@ -139,6 +138,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
+    /// Whether it may run now, for a tool that a session forged; no other has it.
+    pub(crate) health: Option<Arc<crate::session::Health>>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
 }
@@ -365,8 +366,8 @@ impl<R: Runtime> Def<R> {
             fingerprint: None,
             reconcile: self.reconcile.clone(),
             body: self.body.clone(),
+            health: self.health.clone(),
             root: OnceLock::new(),
         }
     }
 }
-

@@ -18,12 +18,7 @@ use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
 use crate::value::Value;
 
 /// Runs the tool's body to its end. A composite's steps are calls of their own; what they gave was checked there.
-pub(super) fn execute<'a, R: Runtime>(
-    frame: &'a Frame,
-    call: Call<R>,
-    tool: &'a ToolDef<R>,
-    passage: &'a mut Passage,
-) -> Execution<'a, R> {
+pub(super) fn execute<'a, R: Runtime>(frame: &'a Frame, call: Call<R>, tool: &'a ToolDef<R>, passage: &'a mut Passage) -> Execution<'a, R> {
     let protocol = tool.0.produces.as_ref().and_then(|id| call.scope.host.view.as_ref()?.output_schema(id).cloned());
     Execution {
         running: Running::NotStarted,
@@ -60,12 +55,7 @@ fn failure<R: Runtime>(error: ToolError, tool: &ToolDef<R>) -> CallError {
 }
 
 /// S10. The effect has happened, and the error says so.
-fn check_output<R: Runtime>(
-    tool: &ToolDef<R>,
-    answer: &Answer,
-    frame: &Frame,
-    protocol: Option<&CompiledSchema>,
-) -> Result<(), CallError> {
+fn check_output<R: Runtime>(tool: &ToolDef<R>, answer: &Answer, frame: &Frame, protocol: Option<&CompiledSchema>) -> Result<(), CallError> {
     let Some(output) = &answer.output else { return Ok(()) };
     let state = happened(tool);
     // What the last step of a composite gave was checked there, unless the composite promises more.

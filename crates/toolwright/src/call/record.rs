@@ -4,7 +4,8 @@ use super::{Passage, execute, happened, quietly, report};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Frame, Host};
 use crate::journal::{
-    Admission, Begin, BeginMore, Doubt, Eventually, Failure, Finish, FinishMore, JournalError, Recorded, Resolution, RunJournal, StepKey, Verdict,
+    Admission, Begin, BeginMore, Doubt, Eventually, Failure, Finish, FinishMore, JournalError, Recorded, Resolution, RunJournal, StepKey,
+    Verdict,
 };
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
@@ -70,13 +71,7 @@ fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Va
     }
 }
 
-fn intent<R: Runtime>(
-    frame: &Frame,
-    tool: &ToolDef<R>,
-    passage: &mut Passage,
-    key: &StepKey,
-    checkpoint: Option<Value>,
-) -> Begin {
+fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, key: &StepKey, checkpoint: Option<Value>) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
     begin.at = passage.now.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
     begin.fingerprint = tool.0.fingerprint;
@@ -123,12 +118,7 @@ async fn not_new<R: Runtime>(
     }
 }
 
-fn settled_by<R: Runtime>(
-    admission: Admission,
-    frame: &Frame,
-    tool: &ToolDef<R>,
-    passage: &mut Passage,
-) -> Result<Asked, CallError> {
+fn settled_by<R: Runtime>(admission: Admission, frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage) -> Result<Asked, CallError> {
     match admission {
         Admission::Proceed { .. } => Ok(Asked::Begun),
         Admission::Replay(recorded) => replay(*recorded, passage).map(|()| Asked::Answered),

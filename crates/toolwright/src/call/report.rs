@@ -83,7 +83,8 @@ pub(super) fn started<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) {
 pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
     let error = coded(call, error);
     if watches(&call.scope.frame, call) {
-        let what = if matches!(error.fault(), Fault::Cancelled { .. } | Fault::Aborted) { EventKind::Cancelled } else { EventKind::Refused };
+        let what =
+            if matches!(error.fault(), Fault::Cancelled { .. } | Fault::Aborted) { EventKind::Cancelled } else { EventKind::Refused };
         Ended::of(call, tool).happened(what, Some(&error), None);
         if let Fault::Denied { tool, refusal } | Fault::Inspected { tool, refusal } = error.fault() {
             let hook = if matches!(error.fault(), Fault::Denied { .. }) { "authorize" } else { "inspect" };

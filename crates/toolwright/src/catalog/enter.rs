@@ -14,7 +14,9 @@ use crate::composite::effect::{self, EffectRecord};
 use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
-use crate::frame::{Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame};
+use crate::frame::{
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame,
+};
 use crate::journal::{Claim, End, Journal, RunRecord};
 use crate::runtime::Runtime;
 use crate::tool::{Answer, ToolDef};
@@ -118,14 +120,16 @@ impl<R: Runtime> Entry<'_, R> {
         let logger = self.logger(invocation.logger.take());
         let clock = self.clock(&invocation);
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
-        let starts_run = around.is_none() || run_id.is_some();
+        // A dry run inside a real one is a run of its own: nothing of it happens, and nothing of it is written.
+        let turns_dry = around.as_ref().is_some_and(|around| matches!(around.frame.life.mode, Mode::Real)) && !matches!(mode, Mode::Real);
+        let starts_run = around.is_none() || run_id.is_some() || turns_dry;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
             around => Arc::new(Life {
                 id: run_id.map_or_else(RunId::draw, RunId::Given),
                 journal: std::sync::OnceLock::new(),
                 clock,
-                mode: around.as_ref().map_or(mode, |around| around.frame.life.mode.clone()),
+                mode: around.as_ref().filter(|_| !turns_dry).map_or(mode, |around| around.frame.life.mode.clone()),
                 limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
                 entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
             }),
@@ -141,7 +145,7 @@ impl<R: Runtime> Entry<'_, R> {
         });
         let begins = starts_run.then_some(Begins { journal, said });
         let outcome = self.dispatch(frame, input, begins).await;
-        if let Some(around) = &around {
+        if let Some(around) = around.filter(|_| !turns_dry) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
                 Err(error) => error.effects(),
@@ -272,7 +276,7 @@ async fn perform<R: Runtime>(
 async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<ToolResult, CallError> {
     let end = match &outcome {
         Ok(_) => Some(End::ok()),
-        Err(error) if error.has_unknown_effect() || matches!(error.root_cause(), Fault::InDoubt { .. }) => None,
+        Err(error) if error.waits_for_an_answer() => None,
         Err(error) => Some(End::failed(error.public_code())),
     };
     let ended = match (frame.life.journal.get(), end) {
@@ -319,6 +323,7 @@ impl Begins {
         record.created = life.clock.as_ref().map(|clock| clock.now());
         if let Some(view) = &host.view {
             record.generation = view.generation;
+            record.forged = super::forged_of(view, tool);
         }
         let said = self.said.unwrap_or_default();
         let claim = Claim { owner: said.owner.unwrap_or_default(), at: record.created, lease: said.lease };
@@ -343,7 +348,8 @@ fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), C
     }
     let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
     let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
-    let message = format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
+    let message =
+        format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
     let help = Some(format!("declare what `{caller}` does: `writes()` when it lets others write"));
     Err(Fault::Refused { code: arcstr::literal!("step_not_chainable"), message, help, details: None }.into())
 }

@@ -268,4 +268,3 @@ pub struct Unresolved {
     /// The nearest existing reference.
     pub nearest: Option<String>,
 }
-

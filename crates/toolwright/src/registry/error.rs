@@ -19,8 +19,8 @@ pub struct RegisterError {
     tool: Text,
     index: Option<usize>,
     first: RegisterFault,
-    /// The others, and warnings.
-    more: Vec<RegisterFault>,
+    /// All of them and the warnings, in the order in which they were found.
+    all: Vec<RegisterFault>,
 }
 
 /// One reason.
@@ -149,14 +149,13 @@ pub enum RegisterFault {
 impl RegisterError {
     /// An error with one reason.
     pub(crate) fn new(tool: impl Into<Text>, fault: RegisterFault) -> Self {
-        Self { tool: tool.into(), index: None, first: fault, more: Vec::new() }
+        Self { tool: tool.into(), index: None, first: fault.clone(), all: vec![fault] }
     }
 
     /// None when no reason is more than a warning.
-    pub(crate) fn of(tool: &Text, mut faults: Vec<RegisterFault>) -> Option<Self> {
-        let at = faults.iter().position(RegisterFault::is_error)?;
-        let first = faults.remove(at);
-        Some(Self { tool: tool.clone(), index: None, first, more: faults })
+    pub(crate) fn of(tool: &Text, faults: Vec<RegisterFault>) -> Option<Self> {
+        let first = faults.iter().find(|fault| fault.is_error())?.clone();
+        Some(Self { tool: tool.clone(), index: None, first, all: faults })
     }
 
     pub(crate) fn at(mut self, index: usize) -> Self {
@@ -181,7 +180,7 @@ impl RegisterError {
 
     /// Every reason.
     pub fn faults(&self) -> impl Iterator<Item = &RegisterFault> {
-        std::iter::once(&self.first).chain(self.more.iter().filter(|fault| fault.is_error()))
+        self.all.iter().filter(|fault| fault.is_error())
     }
 
     /// The code of the first reason.
@@ -191,7 +190,7 @@ impl RegisterError {
 
     /// Every reason and every warning, each with its code, sentence and help.
     pub fn issues(&self) -> Vec<SpecIssue> {
-        std::iter::once(&self.first).chain(&self.more).map(|fault| fault.issue(&self.tool)).collect()
+        self.all.iter().map(|fault| fault.issue(&self.tool)).collect()
     }
 }
 
@@ -261,11 +260,14 @@ impl RegisterFault {
             Self::NoHandler => ("there is nothing to run".into(), "close the declaration with `run`, `run_sync`, `run_json` or `handler`"),
             Self::InputSchema { why } => (schema("input", why), SCHEMA_HELP),
             Self::OutputSchema { why } => (schema("output", why), SCHEMA_HELP),
-            Self::UnknownOutput { output } => {
-                (format!("there is no output `{}` that it could produce", crate::cut(output, 80)), "outputs are given in `Options::outputs`")
-            }
+            Self::UnknownOutput { output } => (
+                format!("there is no output `{}` that it could produce", crate::cut(output, 80)),
+                "outputs are given in `Options::outputs`",
+            ),
             Self::EmptyGoals => ("the list of goals is empty".into(), "leave the list out for every goal, or name the goals"),
-            Self::UnknownGoal { goal } => (format!("there is no goal `{}`", crate::cut(goal, 80)), "goals are exact names; ask the host for its list"),
+            Self::UnknownGoal { goal } => {
+                (format!("there is no goal `{}`", crate::cut(goal, 80)), "goals are exact names; ask the host for its list")
+            }
             Self::GoalsOutsideSteps { goals } if goals.is_empty() => {
                 ("its steps have no goal in common".into(), "a composite serves what each of its steps serves; take other steps")
             }
@@ -281,9 +283,10 @@ impl RegisterFault {
                 ("a composite says what its effect is".into(), "leave it out: the effect of a composite follows from its steps")
             }
             Self::Step { issue, .. } | Self::Spec(issue) => (issue.message.clone(), ""),
-            Self::TerminalInside { step, .. } => {
-                (format!("the step `{}` ends a turn and is not the last one", crate::cut(step, 80)), "make it the last step, or take it out")
-            }
+            Self::TerminalInside { step, .. } => (
+                format!("the step `{}` ends a turn and is not the last one", crate::cut(step, 80)),
+                "make it the last step, or take it out",
+            ),
             Self::TooDeep { depth, max } => {
                 (format!("composites nest {depth} deep here, and at most {max} do"), "merge some of the inner composites")
             }
@@ -328,14 +331,9 @@ pub(crate) fn audience_issue(index: usize, tool: &str, audience: &str, own: &str
     SpecIssue {
         severity: Severity::Error,
         code: "step_audience",
-        message: format!(
-            "step tool \"{tool}\" is for `{}`, and the composite is for `{}`",
-            crate::cut(audience, 80),
-            crate::cut(own, 80)
-        ),
+        message: format!("step tool \"{tool}\" is for `{}`, and the composite is for `{}`", crate::cut(audience, 80), crate::cut(own, 80)),
         help: Some(format!("the host can list it by this exact name: `Policy::may_chain_hidden([\"{tool}\"])`; a composite cannot")),
         pointer: format!("/steps/{index}/tool"),
         span: None,
     }
 }
-

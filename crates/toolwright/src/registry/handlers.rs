@@ -9,10 +9,6 @@ use crate::value::Value;
 pub(crate) type Normalizer<R> = dyn Fn(Value, <R as Runtime>::NormalizerArgs) -> Result<Value, Refusal> + Send + Sync;
 
 /// Makes the reply to a decision.
-pub(crate) type Finalizer<R> = dyn Fn(
-        &<R as Runtime>::Receiver,
-        <R as Runtime>::Decision,
-        &<R as Runtime>::Context,
-    ) -> Result<<R as Runtime>::Reply, CallError>
+pub(crate) type Finalizer<R> = dyn Fn(&<R as Runtime>::Receiver, <R as Runtime>::Decision, &<R as Runtime>::Context) -> Result<<R as Runtime>::Reply, CallError>
     + Send
     + Sync;

@@ -141,8 +141,7 @@ fn a_writing_tool_that_says_nothing_was_done_is_believed() {
 fn a_writing_tool_that_does_not_answer_in_time_is_in_doubt() {
     let (log, started, dropped) = (Log::new(), Moment::default(), Moment::default());
     let tools = [waits(&log, "stuck", true, &started, &dropped)];
-    let mut registry =
-        Registry::with_policy(Policy::new().may_chain(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["stuck"]).limits(Limits::default().grace(Duration::from_millis(70))));
     for tool in tools {
         registry.register(tool).unwrap();
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toolwright::codes::{self, CODES};
 use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{
-    CallError, CancelSource, Composer, Context, Eventually, Refusal, HostChecks, HostGate, Invocation, Journal, JournalError,
-    PipelineOptions, Policy, Registry, SpecIssue, StepOutputs, Text, ToolError, Value, json, tool,
+    CallError, CancelSource, Composer, Context, Eventually, HostChecks, HostGate, Invocation, Journal, JournalError, PipelineOptions,
+    Policy, Refusal, Registry, SpecIssue, StepOutputs, Text, ToolError, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, block_on, catalog, composite, parsed, run, run_main, steps};

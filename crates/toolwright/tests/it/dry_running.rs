@@ -95,7 +95,8 @@ fn the_rule_and_the_arguments_come_before_the_given_output() {
 #[test]
 fn a_given_output_must_fit_the_tools_schema() {
     let log = Log::new();
-    let send = log.close(tool("send", "A tool").writes().output_schema(json!({"type": "object", "required": ["id"]})), |input| Ok(input.into()));
+    let send =
+        log.close(tool("send", "A tool").writes().output_schema(json!({"type": "object", "required": ["id"]})), |input| Ok(input.into()));
     let catalog = catalog([send], &steps(&[("s", "send", json!({}))]));
     let error = dry(&catalog, StepOutputs::new().with("s", json!({"no": 1}))).unwrap_err();
     assert_eq!(error.code(), "invalid_output");

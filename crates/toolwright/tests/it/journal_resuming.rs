@@ -112,8 +112,11 @@ impl World {
 
     /// A mail in the middle of two reads and an effect that may be repeated, and a second mail inside an inner composite.
     fn catalog(&self) -> Catalog {
-        let tools =
-            [self.tool(tool("read", "A tool").reads()), self.tool(tool("mail", "A tool").writes()), self.tool(tool("put", "A tool").writes_idempotent())];
+        let tools = [
+            self.tool(tool("read", "A tool").reads()),
+            self.tool(tool("mail", "A tool").writes()),
+            self.tool(tool("put", "A tool").writes_idempotent()),
+        ];
         let policy = toolwright::Policy::new().may_chain(["mail", "put", "inner"]);
         let mut registry = Registry::with_policy(policy);
         for tool in tools {

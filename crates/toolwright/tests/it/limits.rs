@@ -64,7 +64,8 @@ fn values_that_nest_too_deep_are_refused_at_every_border() {
     let deep = |levels: usize| (0..levels).fold(Value::from(1), |inner, _| Value::array([inner]));
     let log = Log::new();
     let most = limits::VALUE_DEPTH_MAX as usize;
-    let gives = log.close(tool("deep", "A tool").reads(), move |input| Ok(deep(input.get("n").and_then(Value::as_u64).unwrap() as usize).into()));
+    let gives =
+        log.close(tool("deep", "A tool").reads(), move |input| Ok(deep(input.get("n").and_then(Value::as_u64).unwrap() as usize).into()));
     let catalog = catalog([gives, log.echo("echo")], &steps(&[("a", "echo", json!({"v": ["$input.v"]}))]));
     block_on(run(&catalog, "deep", json!({"n": most}))).unwrap();
     let error = block_on(run(&catalog, "deep", json!({"n": most + 1}))).unwrap_err();

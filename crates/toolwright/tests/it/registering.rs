@@ -32,7 +32,10 @@ fn a_name_is_bounded_and_plain() {
 #[test]
 fn a_tool_is_never_replaced_and_both_sources_are_named() {
     let from = |source: &str| {
-        tool("log", "A tool").reads().origin(Origin { source: source.into(), ..Origin::default() }).run_json(|v, _| std::future::ready(Ok(v)))
+        tool("log", "A tool")
+            .reads()
+            .origin(Origin { source: source.into(), ..Origin::default() })
+            .run_json(|v, _| std::future::ready(Ok(v)))
     };
     let mut registry = Registry::new();
     registry.register(from("git")).unwrap();

@@ -147,7 +147,8 @@ fn the_code_of_an_inner_refusal_is_inner_outside() {
 
 #[test]
 fn a_panic_is_a_failed_step() {
-    let sync = tool("sync", "A tool").reads().run_json(|_, _| -> std::future::Ready<Result<Value, ToolError>> { panic!("before the future") });
+    let sync =
+        tool("sync", "A tool").reads().run_json(|_, _| -> std::future::Ready<Result<Value, ToolError>> { panic!("before the future") });
     let later = tool("later", "A tool").writes().run_json(|_, _| async {
         tokio::task::yield_now().await;
         if true {
@@ -492,9 +493,10 @@ fn an_observer_that_breaks_down_changes_nothing() {
     let page = log.close(tool("page", "A tool").reads().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("a", "page", json!({"n": 1.0})), ("b", "send", json!({}))]);
     let catalog = catalog([page, log.writes("send")], &spec);
-    let result =
-        block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(Diagnostics::disabled().with_observer(Arc::new(Broken))), ()))
-            .unwrap();
+    let result = block_on(
+        catalog.invoke(Invocation::new("main", json!({})).diagnostics(Diagnostics::disabled().with_observer(Arc::new(Broken))), ()),
+    )
+    .unwrap();
     assert_eq!(result.effects.len(), 1);
     assert_eq!(log.tools(), ["page", "send"]);
 }

@@ -1,7 +1,7 @@
 //! Every row of the table, for every impact.
 
-use crate::fingerprint::Fingerprint;
 use super::*;
+use crate::fingerprint::Fingerprint;
 use crate::json;
 use crate::value::Value;
 

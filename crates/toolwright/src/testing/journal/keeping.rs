@@ -1,9 +1,9 @@
 //! What is kept, and how it comes back.
 
-use crate::fingerprint::Fingerprint;
 use super::*;
 use crate::composite::EffectRecord;
 use crate::composite::effect::StepRecord;
+use crate::fingerprint::Fingerprint;
 use crate::journal::{BeginMore, End, FinishMore, ForgedSpec, Record, Resolved, RunHistory};
 use crate::schema::Repair;
 

@@ -1,8 +1,8 @@
 //! The admission table, through the port.
 
-use crate::fingerprint::Fingerprint;
 use super::*;
-use crate::frame::{Identity, Names, PathNode, StepName, Segment};
+use crate::fingerprint::Fingerprint;
+use crate::frame::{Identity, Names, PathNode, Segment, StepName};
 
 /// What is written after the intent of a call.
 #[derive(Clone, Copy, Debug)]
