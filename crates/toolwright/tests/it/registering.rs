@@ -79,14 +79,14 @@ fn everything_wrong_with_a_composite_comes_at_once() {
             ("/steps/1/inputMapping/v", "forward_reference"),
             ("/steps/1/tool", "step_not_chainable"),
             ("/steps/2/tool", "side_effects_undeclared"),
-            ("/steps/3/inputMapping", "invalid_args"),
+            ("/steps/3/inputMapping", "invalid_input"),
             ("/steps/3/inputMapping/limit", "invalid_reference"),
-            ("/steps/3/inputMapping/qeury", "invalid_args"),
+            ("/steps/3/inputMapping/qeury", "invalid_input"),
         ]
     );
     let help = |code: &str| error.issues().iter().find(|issue| issue.code == code).and_then(|issue| issue.help.clone()).unwrap();
     assert!(help("step_missing").contains("`search`"));
-    assert!(help("invalid_args").contains("`query`"));
+    assert!(help("invalid_input").contains("`query`"));
     assert!(!registry.get("taken").unwrap().is_composite(), "the registry is as it was");
     let warns = composite("taken", &steps(&[("a", "taken", json!({"v": "cost: $input.x"}))]));
     assert_eq!(registry.register(warns).map(|_| ()).unwrap_err().code(), "duplicate_tool");
