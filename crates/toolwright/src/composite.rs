@@ -141,7 +141,15 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 
 impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
-        Self { spec, gate, derived, warnings: compiled.warnings, written: OnceLock::new(), master: compiled.program, idle: Mutex::default() }
+        Self {
+            spec,
+            gate,
+            derived,
+            warnings: compiled.warnings,
+            written: OnceLock::new(),
+            master: compiled.program,
+            idle: Mutex::default(),
+        }
     }
 
     /// The same composite in the next generation of its catalogue, where the tool at `without` is gone.

@@ -57,7 +57,8 @@ mod tests {
     /// A composite that stands in no file.
     async fn failure() -> (toolwright::CallError, Host) {
         let mut registry = Registry::new();
-        let tool = toolwright::tool("give", "Gives a member").reads().run_json(|_: Value, _call| std::future::ready(Ok(json!({"größe": 1}))));
+        let tool =
+            toolwright::tool("give", "Gives a member").reads().run_json(|_: Value, _call| std::future::ready(Ok(json!({"größe": 1}))));
         registry.register(tool).unwrap();
         let steps = json!({"steps": [
             {"name": "a", "tool": "give"},

@@ -99,9 +99,10 @@ fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<(Composite<R>, Ve
         let name = test.get("name").and_then(Value::as_text).cloned().unwrap_or_else(|| arcstr::format!("{at}"));
         let given = ForgeTest::new(name, test.get("input").cloned().unwrap_or(Value::Null));
         let outputs = test.get("outputs").and_then(Value::as_object);
-        let given = outputs.iter().flat_map(|outputs| Object::iter(outputs)).fold(given, |test, (step, output)| {
-            test.output(step.clone(), output.clone())
-        });
+        let given = outputs
+            .iter()
+            .flat_map(|outputs| Object::iter(outputs))
+            .fold(given, |test, (step, output)| test.output(step.clone(), output.clone()));
         match test.get("expects") {
             Some(expected) => given.expects(expected.clone()),
             None => given,

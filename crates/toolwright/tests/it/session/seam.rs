@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Binding, Catalog, Composer, Eventually, PipelineOptions, Policy, Refusal, RegisterFault, Runtime, SharedRegistry, StepGate, StepRequest,
-    ToolDef, json,
+    Binding, Catalog, Composer, Eventually, PipelineOptions, Policy, Refusal, RegisterFault, Runtime, SharedRegistry, StepGate,
+    StepRequest, ToolDef, json,
 };
 
 use super::fixture::{App, Caller, Ran, block_on, call, chain, code, registry, x};
