@@ -361,6 +361,7 @@ impl<R: Runtime> Composite<R> {
     }
 
     /// The name it is registered under.
+    #[expect(clippy::misnamed_getters, reason = "an id in a catalogue is the name, also where the two differ")]
     pub fn id(&self) -> &str {
         &self.head.def.name
     }

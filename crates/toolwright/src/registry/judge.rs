@@ -11,7 +11,7 @@ use crate::limits;
 use crate::reference::template::Plan;
 use crate::runtime::Runtime;
 use crate::schema::{CompiledSchema, SchemaError, project};
-use crate::tool::{Body, Def, Effect, Goals, Origin, ToolDef};
+use crate::tool::{Body, Def, Goals, Origin, ToolDef};
 use crate::value::{Text, Value};
 
 /// A composite's steps, linked to tools of one registry, and what follows from them.
@@ -103,13 +103,14 @@ impl<R: Runtime> View<R> {
     }
 
     /// The tool with the effect that the policy says it has.
-    pub(super) fn raised(&self, tool: &ToolDef<R>) -> Result<Option<Effect>, RegisterFault> {
-        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return Ok(None) };
+    pub(super) fn raised(&self, tool: ToolDef<R>, faults: &mut Vec<RegisterFault>) -> ToolDef<R> {
+        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return tool };
         match tool.effect() {
             Some(declared) if declared.impact > raised.impact => {
-                Err(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() })
+                faults.push(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() });
+                tool
             }
-            _ => Ok(Some(raised.clone())),
+            _ => tool.changed(|def| def.effect = Some(raised.clone())),
         }
     }
 
