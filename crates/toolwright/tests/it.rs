@@ -25,6 +25,8 @@ mod field_cases;
 mod gate;
 #[path = "it/gates_meet.rs"]
 mod gates_meet;
+#[path = "it/hooks.rs"]
+mod hooks;
 #[path = "it/journal_resuming.rs"]
 mod journal_resuming;
 #[path = "it/journal_rules.rs"]
@@ -33,6 +35,8 @@ mod journal_rules;
 mod journal_stored;
 #[path = "it/journals.rs"]
 mod journals;
+#[path = "it/lifecycle_fixture.rs"]
+mod lifecycle_fixture;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/mapping.rs"]

@@ -47,7 +47,6 @@ pub struct ToolSummary {
     /// To whom it is described.
     pub audience: Text,
     /// The effect that counts; none when it declares nothing.
-    #[serde(with = "effect_form")]
     pub effect: Option<Effect>,
     /// The goals it serves, of those there are now.
     pub goal_ids: Vec<Text>,
@@ -92,28 +91,6 @@ pub struct EffectSummary {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// An effect as `{class, impact}`, or `null`.
-mod effect_form {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::tool::{Effect, Impact};
-    use crate::value::Text;
-
-    #[derive(Serialize, Deserialize)]
-    struct Form {
-        class: Text,
-        impact: Impact,
-    }
-
-    pub(super) fn serialize<S: Serializer>(effect: &Option<Effect>, to: S) -> Result<S::Ok, S::Error> {
-        effect.as_ref().map(|effect| Form { class: effect.class.clone(), impact: effect.impact }).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Effect>, D::Error> {
-        Ok(Option::<Form>::deserialize(from)?.map(|form| Effect { class: form.class, impact: form.impact }))
-    }
 }
 
 impl<R: Runtime> View<R> {
