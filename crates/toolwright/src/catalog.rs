@@ -8,13 +8,14 @@ use arc_swap::ArcSwap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::call;
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
 use crate::diagnostics::ring::EventRing;
 use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
 use crate::error::CallError;
-use crate::frame::{Clock, Mode, RunId, Timestamp};
+use crate::frame::{Clock, Mode, RunId, Timestamp, current_frame};
 use crate::journal::{Journal, StepKey};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::tool::Effect;
@@ -400,7 +401,10 @@ impl<R: Runtime> Catalog<R> {
     /// # Errors
     /// [`CallError`] says what ended it, how far it got and which effects happened.
     pub async fn invoke(&self, invocation: Invocation, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
-        let entry = self.view.require(&invocation.tool)?;
+        let Some(entry) = self.view.get(&invocation.tool) else {
+            let error = self.view.unavailable(&invocation.tool);
+            return Err(call::nobody(Some(&self.live), current_frame().as_ref(), &invocation, error));
+        };
         enter::from_handle(self, &entry.tool, invocation, None, context.into_context()).await
     }
 
@@ -411,7 +415,10 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else { return Err(self.view.unclaimed(id)) };
+        let Some(entry) = self.view.claimed(id) else {
+            let asked = Invocation::new(id, Value::Null);
+            return Err(call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id)));
+        };
         let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
         enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
     }

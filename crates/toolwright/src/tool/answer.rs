@@ -1,6 +1,7 @@
 //! What a tool gives back: an [`Answer`], or a [`ToolError`] in its own words.
 
 use crate::composite::EffectRecord;
+use crate::error::CallError;
 use crate::value::{Text, Value};
 
 /// A tool's answer. Small when it is only an output, which is the common case.
@@ -234,6 +235,16 @@ impl ToolError {
 
     pub(crate) fn is_unusable_output(&self) -> bool {
         self.0.unusable_output
+    }
+}
+
+impl From<CallError> for ToolError {
+    /// A call that a tool made did not succeed, and with it the tool: the same code, message, help and details. When
+    /// nobody knows what the inner call did, nobody knows it of the outer one.
+    fn from(error: CallError) -> Self {
+        let mut own = Self::new(error.message()).code(error.public_code()).details(Value::object(error.details()));
+        own.0.help = error.help().map(Text::from);
+        if error.waits_for_an_answer() { own.outcome_unknown() } else { own }
     }
 }
 
