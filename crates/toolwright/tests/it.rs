@@ -9,6 +9,8 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/calling.rs"]
+mod calling;
 #[path = "it/cancelling.rs"]
 mod cancelling;
 #[path = "it/case_files.rs"]
@@ -51,6 +53,8 @@ mod references;
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/seam.rs"]
+mod seam;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]
