@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
-use crate::diagnostics::ring::EventRing;
-use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
+use crate::diagnostics::ring::{EventRing, Happening, Place};
+use crate::diagnostics::{CallKey, EventKind, Diagnostics, Recorder, ToolEvent};
 use crate::error::CallError;
 use crate::frame::{Clock, Mode, RunId, Timestamp};
 use crate::journal::{Journal, StepKey};
@@ -23,6 +23,7 @@ use crate::value::{Text, Value};
 pub(crate) mod enter;
 mod folds;
 mod listing;
+mod resume;
 mod turn;
 mod view;
 
@@ -30,6 +31,8 @@ pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
 pub use turn::Turn;
 pub(crate) use view::Home;
+pub(crate) use resume::forged_of;
+pub use resume::ResumeOptions;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.
@@ -422,7 +425,7 @@ impl<R: Runtime> Catalog<R> {
     /// # Errors
     /// [`CallError`] says what ended it, how far it got and which effects happened.
     pub async fn invoke(&self, invocation: Invocation, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
-        let entry = self.view.require(&invocation.tool)?;
+        let entry = self.view.require(&invocation.tool).map_err(|error| self.not_found(&invocation.tool, error))?;
         enter::from_handle(self, &entry.tool, invocation, None, context.into_context()).await
     }
 
@@ -433,9 +436,28 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else { return Err(self.view.unclaimed(id)) };
+        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id, self.view.unclaimed(id))) };
         let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
         enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
+    }
+
+    /// Tells of a call that got no further than its name.
+    #[cold]
+    fn not_found(&self, name: &str, error: CallError) -> CallError {
+        let name: Text = crate::cut(name, 80).into();
+        let happening = Happening {
+            at: self.view.options.clock.as_ref().map(|clock| clock.now()),
+            run: RunId::draw(),
+            place: Place::Named(name.clone()),
+            tool: name,
+            kind: Text::new(),
+            what: EventKind::Refused,
+            code: Some(error.public_code().into()),
+            duration: None,
+            dry: false,
+        };
+        happening.tell(&self.live.events, &self.live.diagnostics.load());
+        error
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others

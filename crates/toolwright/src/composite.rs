@@ -19,6 +19,7 @@ use crate::value::{Text, Value};
 pub(crate) mod compile;
 pub(crate) mod dry;
 pub(crate) mod effect;
+mod form;
 pub(crate) mod lint;
 pub(crate) mod run;
 pub(crate) mod spec;
@@ -139,6 +140,17 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
         Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
+    }
+
+    /// The same composite in the next generation of its catalogue, where the tool at `without` is gone.
+    pub(crate) fn rehomed(&self, home: &Home<R>, without: Option<usize>) -> Self {
+        let moved = |link: &usize| if without.is_some_and(|gone| *link > gone) { link.saturating_sub(1) } else { *link };
+        let gate = match &self.gate {
+            GateOf::Catalog { links, .. } => GateOf::Catalog { links: links.iter().map(moved).collect(), home: home.clone() },
+            GateOf::Composer(bound) => GateOf::Composer(bound.clone()),
+        };
+        let (spec, derived, warnings) = (self.spec.clone(), self.derived.clone(), self.warnings.clone());
+        Self { spec, gate, derived, warnings, master: self.master.deep_clone(), idle: Mutex::default() }
     }
 
     /// What was written.

@@ -20,8 +20,11 @@ use crate::value::{Text, Value};
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
+mod copy;
+mod shared;
 
 pub use error::{RegisterError, RegisterFault};
+pub use shared::SharedRegistry;
 use judge::{Linked, as_composite, warnings};
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
@@ -243,7 +246,18 @@ impl<R: Runtime> Registry<R> {
         Ok(self)
     }
 
-    /// Ends registration. From here on nothing changes.
+    /// Ends registration. From here on nothing changes: what would register a tool does not compile (T6.31.1).
+    ///
+    /// ```compile_fail,E0382
+    /// use toolwright::{Registry, json, tool};
+    /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let mut registry = Registry::new();
+    /// let catalog = registry.seal();
+    /// registry.register(echo)?;
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    ///
+    /// A host that finds out at run time whether it is too late takes a [`SharedRegistry`].
     pub fn seal(self) -> Catalog<R> {
         Catalog::new(self.view, &self.home)
     }

@@ -25,6 +25,8 @@ mod field_cases;
 mod gate;
 #[path = "it/gates_meet.rs"]
 mod gates_meet;
+#[path = "it/hooks.rs"]
+mod hooks;
 #[path = "it/journal_resuming.rs"]
 mod journal_resuming;
 #[path = "it/journal_rules.rs"]
@@ -33,10 +35,14 @@ mod journal_rules;
 mod journal_stored;
 #[path = "it/journals.rs"]
 mod journals;
+#[path = "it/lifecycle_fixture.rs"]
+mod lifecycle_fixture;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/mapping.rs"]
 mod mapping;
+#[path = "it/numbered.rs"]
+mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
 #[path = "it/references.rs"]
@@ -45,5 +51,7 @@ mod references;
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/session.rs"]
+mod session;
 #[path = "it/world.rs"]
 mod world;

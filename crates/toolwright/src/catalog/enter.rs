@@ -120,14 +120,16 @@ impl<R: Runtime> Entry<'_, R> {
         let logger = self.logger(invocation.logger.take());
         let clock = self.clock(&invocation);
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
-        let starts_run = around.is_none() || run_id.is_some();
+        // A dry run inside a real one is a run of its own: nothing of it happens, and nothing of it is written.
+        let turns_dry = around.as_ref().is_some_and(|around| matches!(around.frame.life.mode, Mode::Real)) && !matches!(mode, Mode::Real);
+        let starts_run = around.is_none() || run_id.is_some() || turns_dry;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
             around => Arc::new(Life {
                 id: run_id.map_or_else(RunId::draw, RunId::Given),
                 journal: std::sync::OnceLock::new(),
                 clock,
-                mode: around.as_ref().map_or(mode, |around| around.frame.life.mode.clone()),
+                mode: around.as_ref().filter(|_| !turns_dry).map_or(mode, |around| around.frame.life.mode.clone()),
                 limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
                 entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
             }),
@@ -143,7 +145,7 @@ impl<R: Runtime> Entry<'_, R> {
         });
         let begins = starts_run.then_some(Begins { journal, said });
         let outcome = self.dispatch(frame, input, begins).await;
-        if let Some(around) = &around {
+        if let Some(around) = around.filter(|_| !turns_dry) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
                 Err(error) => error.effects(),
@@ -321,6 +323,7 @@ impl Begins {
         record.created = life.clock.as_ref().map(|clock| clock.now());
         if let Some(view) = &host.view {
             record.generation = view.generation;
+            record.forged = super::forged_of(view, tool);
         }
         let said = self.said.unwrap_or_default();
         let claim = Claim { owner: said.owner.unwrap_or_default(), at: record.created, lease: said.lease };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{Catalog, ToolResult};
+use crate::composite::EffectRecord;
 use crate::error::{CallError, Fault};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::value::Text;
@@ -27,6 +28,8 @@ pub struct Turn<R: Runtime = Rt> {
     pub decision: R::Decision,
     /// What the last tool that ran gave; none when none ran.
     pub result: Option<ToolResult>,
+    /// What happened in it, in order: the effects of every tool that ran.
+    pub effects: Vec<EffectRecord>,
     /// Whether the talk is over with it.
     pub terminal: bool,
     /// Whether the tool went on with what was begun.
@@ -38,6 +41,7 @@ impl<R: Runtime> std::fmt::Debug for Turn<R> {
         f.debug_struct("Turn")
             .field("invocation", &R::invocation_id(&self.decision))
             .field("result", &self.result)
+            .field("effects", &self.effects)
             .field("terminal", &self.terminal)
             .field("resumed", &self.resumed)
             .finish()
@@ -60,19 +64,32 @@ impl<R: Runtime> Catalog<R> {
     /// asks no `finalize`; a host that must end one early cancels the call instead.
     ///
     /// # Errors
-    /// The first of: what 1 to 5 ended with, `rewrite_loop`, `finalize_failed` with the failures of all phases.
+    /// The first of: what 1 to 5 ended with, `rewrite_loop`, `finalize_failed` with the failures of all phases. Its
+    /// [`CallError::effects`] are those of the whole turn, so that nobody takes up again what has happened.
     pub async fn turn(&self, decision: R::Decision, phases: &[R::Phase], cx: impl IntoContext<R::Context>) -> Result<Turn<R>, CallError> {
         let cx: Arc<R::Context> = cx.into_context();
         self.assert_decision(&decision, &cx)?;
-        let mut turn = Turn { decision, result: None, terminal: false, resumed: false };
+        let mut turn = Turn { decision, result: None, effects: Vec::new(), terminal: false, resumed: false };
         let outcome = self.carried_out(&mut turn, &cx).await;
         let mut failures = Vec::new();
         for phase in phases {
             self.finalize_into(&turn.decision, &cx, phase, &mut failures);
         }
-        outcome?;
-        self.finalized(failures)?;
-        Ok(turn)
+        match outcome.and_then(|()| self.finalized(failures)) {
+            Ok(()) => Ok(turn),
+            Err(error) => Err(Self::after(turn, error)),
+        }
+    }
+
+    /// An error that ends a turn has the effects of the whole turn: those of tools that succeeded before it too.
+    fn after(turn: Turn<R>, error: CallError) -> CallError {
+        if turn.effects.is_empty() {
+            return error;
+        }
+        let tool: Text = if error.tool().is_empty() { R::invocation_id(&turn.decision).into() } else { error.tool().into() };
+        let mut effects = turn.effects;
+        effects.extend(error.effects().iter().cloned());
+        error.of_leaf(&tool, effects, false)
     }
 
     /// Steps 2 to 5, for a decision that was inspected. `turn.decision` is always one that was.
@@ -88,7 +105,9 @@ impl<R: Runtime> Catalog<R> {
             }
             path.push(invocation.into());
             turn.resumed = self.resume(&turn.decision, cx)?;
-            turn.result = Some(self.call(&turn.decision, cx.clone()).await?);
+            let result = self.call(&turn.decision, cx.clone()).await?;
+            turn.effects.extend(result.effects.iter().cloned());
+            turn.result = Some(result);
             turn.terminal = self.is_terminal(R::invocation_id(&turn.decision));
             let Some(rewritten) = self.complete(&turn.decision, cx)? else { return Ok(()) };
             if R::invocation_id(&rewritten) == R::invocation_id(&turn.decision) {

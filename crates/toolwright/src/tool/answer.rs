@@ -237,6 +237,23 @@ impl ToolError {
     }
 }
 
+/// So that `?` takes any error inside a tool.
+///
+/// Nobody said what such an error means for a side effect: a time-out after a request was sent looks like any other. So
+/// the outcome counts as unknown, and a tool that must not run twice is not run again before somebody has found out. A
+/// tool that knows better says it: `.map_err(|error| ToolError::from_error(error).nothing_happened())`. The error of a
+/// call inside the tool knows better itself.
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let Some(inner) = (&error as &dyn std::any::Any).downcast_ref::<crate::error::CallError>() else {
+            return Self::from_error(error).outcome_unknown();
+        };
+        let own = Self::new(inner.message()).code(inner.code());
+        let own = inner.help().into_iter().fold(own, |own, help| own.help(help));
+        if inner.waits_for_an_answer() { own.outcome_unknown() } else { own }
+    }
+}
+
 impl std::fmt::Display for ToolError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.message())
