@@ -227,12 +227,40 @@ impl Style {
 
 const VERBS: &[&str] = &["list", "get", "create", "update", "delete", "search", "merge", "export", "import", "review"];
 const NOUNS: &[&str] = &[
-    "issue", "branch", "commit", "repository", "file", "path", "owner", "label", "comment", "query", "limit", "cursor", "project", "team",
-    "page", "order", "state", "title", "body", "date", "user", "size", "kind", "id", "version", "token", "region", "zone", "bucket", "table",
+    "issue",
+    "branch",
+    "commit",
+    "repository",
+    "file",
+    "path",
+    "owner",
+    "label",
+    "comment",
+    "query",
+    "limit",
+    "cursor",
+    "project",
+    "team",
+    "page",
+    "order",
+    "state",
+    "title",
+    "body",
+    "date",
+    "user",
+    "size",
+    "kind",
+    "id",
+    "version",
+    "token",
+    "region",
+    "zone",
+    "bucket",
+    "table",
 ];
 const WORDS: &[&str] = &[
-    "the", "name", "of", "which", "a", "result", "is", "given", "back", "for", "every", "entry", "that", "matches", "when", "none",
-    "more", "than", "one", "page", "in", "order", "as", "last", "changed",
+    "the", "name", "of", "which", "a", "result", "is", "given", "back", "for", "every", "entry", "that", "matches", "when", "none", "more",
+    "than", "one", "page", "in", "order", "as", "last", "changed",
 ];
 
 /// Numbers that are the same on every machine: SplitMix64.

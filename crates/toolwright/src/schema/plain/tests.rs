@@ -30,6 +30,7 @@ fn a_plain_schema_waits_to_be_built() {
         json!({"$schema": DRAFT7, "$ref": "#/definitions/A", "definitions": {"A": {}}}),
         json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "x-order": {"a": 1}, "prefixItems": [{"not": {}}]}),
         json!({"$ref": "#"}),
+        json!({"minLength": 2.0}),
     ] {
         assert_eq!(judged(&schema), (true, false), "{schema}");
         assert!(compile(&schema).is_ok(), "{schema}");
@@ -50,7 +51,6 @@ fn a_schema_that_only_its_validator_can_judge_is_built_at_once() {
         json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "type": "object"}),
         json!({"$schema": DRAFT7, "$defs": {"A": {}}, "$ref": "#/$defs/A"}),
         json!({"$schema": DRAFT7, "items": [{"type": "string"}]}),
-        json!({"minLength": 2.0}),
         json!({"properties": {"a": {"$schema": DRAFT7}}}),
         json!({"unevaluatedProperties": false}),
         json!({"default": {"$ref": "#/$defs/A"}}),
@@ -105,26 +105,60 @@ fn what_cannot_be_used_is_refused_when_it_is_registered() {
 
 /// Right and wrong values of every keyword that is looked at, and of some that are not.
 fn any_schema() -> impl Strategy<Value = Value> {
-    let scalars = ["1", "-1", "2.5", "3.0", "1e400", "12345678901234567890123", "true", "null", "\"string\"", "\"(\"", "\"#/$defs/A\"", "[]", "{}"];
+    let scalars =
+        ["1", "-1", "2.5", "3.0", "1e400", "12345678901234567890123", "true", "null", "\"string\"", "\"(\"", "\"#/$defs/A\"", "[]", "{}"];
     let leaf = prop_oneof![
         proptest::sample::select(scalars.to_vec()).prop_map(parsed),
-        proptest::sample::select(vec!["#", "#/$defs/A", "#/$defs/B", "#/definitions/A", "#/definitions/0", "#A", "http://a/b"]).prop_map(Value::from),
+        proptest::sample::select(vec!["#", "#/$defs/A", "#/$defs/B", "#/definitions/A", "#/definitions/0", "#A", "http://a/b"])
+            .prop_map(Value::from),
         proptest::sample::select(vec!["object", "array", "integer", "strnig"]).prop_map(Value::from),
         Just(json!(["string", "null"])),
         Just(json!(true)),
     ];
     let keywords = [
-        "type", "required", "uniqueItems", "format", "title", "properties", "items", "additionalProperties", "contains", "propertyNames", "not",
-        "if", "then", "else", "allOf", "anyOf", "oneOf", "prefixItems", "enum", "const", "default", "minLength", "maxItems", "minimum",
-        "exclusiveMaximum", "multipleOf", "$ref", "$schema", "$defs", "definitions", "x-a", "pattern", "$id", "A", "B", "dependentSchemas",
+        "type",
+        "required",
+        "uniqueItems",
+        "format",
+        "title",
+        "properties",
+        "items",
+        "additionalProperties",
+        "contains",
+        "propertyNames",
+        "not",
+        "if",
+        "then",
+        "else",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "prefixItems",
+        "enum",
+        "const",
+        "default",
+        "minLength",
+        "maxItems",
+        "minimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "$ref",
+        "$schema",
+        "$defs",
+        "definitions",
+        "x-a",
+        "pattern",
+        "$id",
+        "A",
+        "B",
+        "dependentSchemas",
     ];
     leaf.prop_recursive(5, 48, 6, move |inner| {
         let member = (proptest::sample::select(keywords.to_vec()), inner.clone());
         let object = proptest::collection::vec(member, 0..6)
             .prop_map(|members| Value::object(members.into_iter().map(|(key, value)| (Text::from(key), value))));
-        let named = (inner.clone(), inner.clone()).prop_map(|(one, other)| {
-            Value::object([(Text::from("A"), one), (Text::from("0"), other)])
-        });
+        let named =
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| Value::object([(Text::from("A"), one), (Text::from("0"), other)]));
         let array = proptest::collection::vec(inner, 0..3).prop_map(Value::array);
         Union::new_weighted(vec![(6, object.boxed()), (2, named.boxed()), (1, array.boxed())])
     })
@@ -168,7 +202,7 @@ fn agrees_with_building(schema: &Value) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn judging_lets_in_what_can_be_built_and_nothing_else(schema in any_schema()) {
