@@ -109,7 +109,8 @@ fn examples(count: &mut Count) -> Result<Ended, String> {
     // Those of other crates are parts of their tests.
     for (package, target) in targets("example")?.into_iter().filter(|(package, _)| package == "toolwright") {
         let mut one = Count::default();
-        let outcome = stage::run(repo::cargo().args(["run", "--locked", "--quiet", "--package", &package, "--example", &target]), &mut one)?;
+        let outcome =
+            stage::run(repo::cargo().args(["run", "--locked", "--quiet", "--package", &package, "--example", &target]), &mut one)?;
         count.add(Count::one(matches!(outcome, Ended::Well)));
         if let Ended::Badly(why) = outcome {
             ended = Ended::Badly(format!("`{target}`: {why}"));

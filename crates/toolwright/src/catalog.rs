@@ -12,7 +12,7 @@ use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
 use crate::diagnostics::ring::{EventRing, Happening, Place};
-use crate::diagnostics::{CallKey, EventKind, Diagnostics, Recorder, ToolEvent};
+use crate::diagnostics::{CallKey, Diagnostics, EventKind, Recorder, ToolEvent};
 use crate::error::CallError;
 use crate::frame::{Clock, Mode, RunId, Timestamp};
 use crate::journal::{Journal, StepKey};
@@ -29,10 +29,10 @@ mod view;
 
 pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
+pub use resume::ResumeOptions;
+pub(crate) use resume::forged_of;
 pub use turn::Turn;
 pub(crate) use view::Home;
-pub(crate) use resume::forged_of;
-pub use resume::ResumeOptions;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.
@@ -437,8 +437,18 @@ impl<R: Runtime> Catalog<R> {
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
         let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id, self.view.unclaimed(id))) };
-        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
-        enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
+        let decided = enter::Decided { decision, resumes: false };
+        self.decided(entry, decided, context.into_context()).await
+    }
+
+    async fn decided(
+        &self,
+        entry: &Registered<R>,
+        decided: enter::Decided<'_, R>,
+        context: Arc<R::Context>,
+    ) -> Result<ToolResult, CallError> {
+        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
+        enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
     }
 
     /// Tells of a call that got no further than its name.

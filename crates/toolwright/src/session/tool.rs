@@ -89,8 +89,10 @@ fn input_schema() -> Value {
     })
 }
 
+type Asked<R> = (Composite<R>, Vec<ForgeTest>);
+
 /// What the input asks for: a composite for this audience, and its tests.
-fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<(Composite<R>, Vec<ForgeTest>), (&'static str, String)> {
+fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<Asked<R>, (&'static str, String)> {
     let composite = input.get("composite").unwrap_or(&Value::Null);
     let mut composite = Composite::<R>::from_value(composite).map_err(|error| (error.code(), error.to_string()))?;
     composite.head.def.audience = audience.clone();
@@ -99,9 +101,10 @@ fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<(Composite<R>, Ve
         let name = test.get("name").and_then(Value::as_text).cloned().unwrap_or_else(|| arcstr::format!("{at}"));
         let given = ForgeTest::new(name, test.get("input").cloned().unwrap_or(Value::Null));
         let outputs = test.get("outputs").and_then(Value::as_object);
-        let given = outputs.iter().flat_map(|outputs| Object::iter(outputs)).fold(given, |test, (step, output)| {
-            test.output(step.clone(), output.clone())
-        });
+        let given = outputs
+            .iter()
+            .flat_map(|outputs| Object::iter(outputs))
+            .fold(given, |test, (step, output)| test.output(step.clone(), output.clone()));
         match test.get("expects") {
             Some(expected) => given.expects(expected.clone()),
             None => given,

@@ -143,10 +143,8 @@ fn cancelled(catalog: &Catalog<App>) -> CallError {
 
 #[test]
 fn a_veto_of_every_tool_is_not_counted() {
-    let guard = App::tool("guard", "Says no")
-        .reads()
-        .inspect(|_, _| Err(Refusal::from("never")))
-        .run_json(|v, _| std::future::ready(Ok(v)));
+    let guard =
+        App::tool("guard", "Says no").reads().inspect(|_, _| Err(Refusal::from("never"))).run_json(|v, _| std::future::ready(Ok(v)));
     let base = registry(Policy::new()).with(guard).unwrap().with(Ran::default().echo("read")).unwrap().seal();
     let session = Session::new(base, Options::new()).unwrap();
     session.forge(chain("a", &["read"])).unwrap();
