@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::catalog::Home;
+use crate::catalog::{Home, View};
 use crate::composer::Bound;
 use crate::frame::Names;
 use crate::limits;
@@ -217,7 +217,19 @@ impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn steps_available(&self, context: &R::Context) -> bool {
         let GateOf::Catalog { links, home } = &self.gate else { return true };
         let Some(view) = home.get().and_then(std::sync::Weak::upgrade) else { return true };
-        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available(context)))
+        Self::links_available(links, &view, context)
+    }
+
+    /// The same for whoever has the catalogue in hand: reading it then counts nobody.
+    pub(crate) fn steps_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
+        match &self.gate {
+            GateOf::Catalog { links, .. } => Self::links_available(links, view, context),
+            GateOf::Composer(_) => true,
+        }
+    }
+
+    fn links_available(links: &[usize], view: &View<R>, context: &R::Context) -> bool {
+        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available_in(view, context)))
     }
 
     /// Tells it from every other composite that is there at the same time.

@@ -47,6 +47,8 @@ mod mapping;
 mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/reading.rs"]
+mod reading;
 #[path = "it/references.rs"]
 mod references;
 #[path = "it/registering.rs"]
