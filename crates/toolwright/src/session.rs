@@ -344,7 +344,11 @@ pub(crate) fn form_of<R: Runtime>(entry: &Registered<R>) -> Value {
 }
 
 fn session_full() -> SpecIssue {
-    wrong("session_full", format!("a session has at most {} forged tools", limits::FORGED_TOOLS_MAX), "retire some that are not used".into())
+    wrong(
+        "session_full",
+        format!("a session has at most {} forged tools", limits::FORGED_TOOLS_MAX),
+        "retire some that are not used".into(),
+    )
 }
 
 fn issue_of(error: &SessionError) -> SpecIssue {

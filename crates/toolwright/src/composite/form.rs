@@ -167,7 +167,8 @@ impl Reader {
             self.wrong("/hooks", "it was made with hooks, and those are code that is kept nowhere".into(), "forge it again with its hooks");
         }
         if let Some(goals) = self.items(object, "goals") {
-            let goals: Vec<Text> = goals.iter().enumerate().filter_map(|(at, goal)| self.item_text(goal, &format!("/goals/{at}"))).collect();
+            let goals: Vec<Text> =
+                goals.iter().enumerate().filter_map(|(at, goal)| self.item_text(goal, &format!("/goals/{at}"))).collect();
             head = head.goals(goals);
         }
         if let Some(schema) = object.get("input").filter(|schema| !schema.is_null()) {

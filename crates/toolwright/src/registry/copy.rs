@@ -39,11 +39,7 @@ impl<R: Runtime> View<R> {
     }
 
     /// As [`View::copy_to`], of the tools that `keep` says; the position in an error is that among the kept.
-    pub(crate) fn copy_some_to(
-        &self,
-        target: &mut Registry<R>,
-        keep: impl Fn(&Registered<R>) -> bool,
-    ) -> Result<(), RegisterError> {
+    pub(crate) fn copy_some_to(&self, target: &mut Registry<R>, keep: impl Fn(&Registered<R>) -> bool) -> Result<(), RegisterError> {
         if self.normalizer.is_some() && target.view.normalizer.is_some() {
             return Err(RegisterError::new("normalizer", RegisterFault::NormalizerInstalled));
         }

@@ -46,7 +46,9 @@ impl SessionError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::NotForged { inherited: true, .. } => "only what a session forged can be changed in it; leave it out with `Session::subset`".into(),
+            Self::NotForged { inherited: true, .. } => {
+                "only what a session forged can be changed in it; leave it out with `Session::subset`".into()
+            }
             Self::NotForged { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NotForged { .. } => "`Session::forged` lists what was forged".into(),
             Self::StillUsed { by, .. } => format!("retire {} first", listed(by)),

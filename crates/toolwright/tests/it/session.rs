@@ -11,10 +11,10 @@ mod forging;
 mod form;
 #[path = "session/resuming.rs"]
 mod resuming;
-#[path = "session/seam.rs"]
-mod seam;
 #[path = "session/sealing.rs"]
 mod sealing;
+#[path = "session/seam.rs"]
+mod seam;
 #[path = "session/suspending.rs"]
 mod suspending;
 #[path = "session/testing.rs"]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use toolwright::{
-    CallError, Catalog, Composite, Invocation, Options, Policy, RegisterError, Registry, Rt, Runtime, Session, ToolDef, ToolError, ToolResult,
-    Value, json,
+    CallError, Catalog, Composite, Invocation, Options, Policy, RegisterError, Registry, Rt, Runtime, Session, ToolDef, ToolError,
+    ToolResult, Value, json,
 };
 
 pub(super) type App = Rt<Caller>;

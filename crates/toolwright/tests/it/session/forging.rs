@@ -98,10 +98,7 @@ fn only_what_was_forged_can_be_retired_and_only_when_nobody_uses_it() {
     session.forge(chain("a", &["read"])).unwrap();
     session.forge(chain("b", &["a", "look"])).unwrap();
     let third = session.forge(chain("c", &["look"])).unwrap();
-    assert_eq!(
-        session.retire("a").unwrap_err(),
-        SessionError::StillUsed { tool: "a".into(), by: vec!["b".into()] }
-    );
+    assert_eq!(session.retire("a").unwrap_err(), SessionError::StillUsed { tool: "a".into(), by: vec!["b".into()] });
     let inherited = session.retire("read").unwrap_err();
     assert!(matches!(inherited, SessionError::NotForged { inherited: true, .. }), "{inherited}");
     let unknown = session.retire("bb").unwrap_err();

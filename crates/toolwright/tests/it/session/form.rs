@@ -36,7 +36,8 @@ fn everything_that_is_data_comes_back() {
         .annotations(json!({"by": ["ann"]}));
     let composite = Composite::of(head).step("a", "read", json!({"x": "$input.x", "n": 1.50})).output(object(json!({"o": "$prev"})));
     let written = again(&composite).to_value();
-    for field in ["id", "title", "kind", "audience", "goals", "delegate", "intent", "produces", "terminal", "debugSteps", "input", "output"] {
+    for field in ["id", "title", "kind", "audience", "goals", "delegate", "intent", "produces", "terminal", "debugSteps", "input", "output"]
+    {
         assert!(written.get(field).is_some(), "{field} in {written}");
     }
     assert_eq!(written.get("steps").unwrap().get_index(0).unwrap().get("inputMapping"), Some(&json!({"x": "$input.x", "n": 1.50})));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolwright::{
-    CallError, Catalog, Composite, Fault, Invocation, Journal, JournalError, MemoryJournal, Options, Policy, ResumeOptions, Runtime, Session,
-    ToolDef, ToolResult, json,
+    CallError, Catalog, Composite, Fault, Invocation, Journal, JournalError, MemoryJournal, Options, Policy, ResumeOptions, Runtime,
+    Session, ToolDef, ToolResult, json,
 };
 
 use super::fixture::{App, Caller, Ran, base, block_on, chain, ids, options, registry, session, x};
@@ -105,7 +105,13 @@ fn forged_tools_are_recorded_with_those_that_they_use_and_no_others() {
 fn the_session_itself_takes_up_its_own_run_without_making_anything_again() {
     let ran = Ran::default();
     let session = session(&ran);
-    session.forge(Composite::of(App::tool("digest", "x").available(|_: &Caller| true)).step("a", "read", json!({})).step("b", "mail", json!({}))).unwrap();
+    session
+        .forge(Composite::of(App::tool("digest", "x").available(|_: &Caller| true)).step("a", "read", json!({})).step(
+            "b",
+            "mail",
+            json!({}),
+        ))
+        .unwrap();
     let journal = MemoryJournal::new();
     start(&session.catalog(), "digest", &journal).unwrap();
     journal.cut_off("r", 3);

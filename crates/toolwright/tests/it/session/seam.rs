@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Binding, Catalog, Composer, Eventually, PipelineOptions, Policy, Refusal, RegisterFault, Runtime, SharedRegistry, StepGate, StepRequest,
-    ToolDef, json,
+    Binding, Catalog, Composer, Eventually, PipelineOptions, Policy, Refusal, RegisterFault, Runtime, SharedRegistry, StepGate,
+    StepRequest, ToolDef, json,
 };
 
 use super::fixture::{App, Caller, Ran, block_on, call, chain, code, registry, x};
@@ -47,10 +47,12 @@ fn ts_1_the_instance_that_was_checked_is_the_one_that_runs() {
     assert_eq!(ran.all(), ["first", "next"]);
 }
 
+type Swap = Box<dyn Fn() + Send>;
+
 #[test]
 fn ts_1_a_run_keeps_the_steps_of_the_generation_that_it_began_with() {
     let ran = Ran::default();
-    let swap: Arc<Mutex<Option<Box<dyn Fn() + Send>>>> = Arc::default();
+    let swap: Arc<Mutex<Option<Swap>>> = Arc::default();
     let hook = swap.clone();
     let checks = toolwright::HostChecks::new().permission(move |step: &StepRequest<'_, App>| {
         if step.step == "s0"

@@ -143,10 +143,8 @@ fn cancelled(catalog: &Catalog<App>) -> CallError {
 
 #[test]
 fn a_veto_of_every_tool_is_not_counted() {
-    let guard = App::tool("guard", "Says no")
-        .reads()
-        .inspect(|_, _| Err(Refusal::from("never")))
-        .run_json(|v, _| std::future::ready(Ok(v)));
+    let guard =
+        App::tool("guard", "Says no").reads().inspect(|_, _| Err(Refusal::from("never"))).run_json(|v, _| std::future::ready(Ok(v)));
     let base = registry(Policy::new()).with(guard).unwrap().with(Ran::default().echo("read")).unwrap().seal();
     let session = Session::new(base, Options::new()).unwrap();
     session.forge(chain("a", &["read"])).unwrap();
@@ -239,6 +237,18 @@ fn a_suspended_tool_is_refused_directly_as_a_step_and_in_old_generations() {
     assert_eq!(session.suspended("b"), None);
     session.unsuspend("a").unwrap();
     call(&old, "b", x(1)).unwrap();
+}
+
+#[test]
+fn a_suspended_tool_is_not_offered() {
+    let session = session(&Ran::default());
+    let catalog = session.forge(chain("a", &["read"])).unwrap();
+    let offered = || catalog.model_protocols(&Caller::default()).unwrap().get("a").is_some();
+    assert!(offered());
+    session.suspend("a", "broken").unwrap();
+    assert!(!offered());
+    session.unsuspend("a").unwrap();
+    assert!(offered());
 }
 
 #[test]
