@@ -33,9 +33,7 @@ fn base(mails: Arc<AtomicU32>, failures: Arc<AtomicU32>) -> Result<Catalog<App>,
     }))?;
     base.register(tool("log", "Notes that it is done").effect(Effect::new("note", Impact::Idempotent)).run_json(move |_, _| {
         let fails = failures.swap(0, Ordering::SeqCst) == 1;
-        async move {
-            if fails { Err(ToolError::new("try later").code("disk_full")) } else { Ok(json!({ "ok": true })) }
-        }
+        async move { if fails { Err(ToolError::new("try later").code("disk_full")) } else { Ok(json!({ "ok": true })) } }
     }))?;
     Ok(base.seal()) // from here on nobody can change which tools exist
 }
@@ -54,9 +52,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let base = base(mails.clone(), Arc::new(AtomicU32::new(1)))?;
 
     // A session may forge tools, under a policy of its own, into an overlay; the base is untouched.
-    let host = Options::<App>::new()
-        .policy(Policy::new().may_chain(["mail", "log"]))
-        .journal(|cx: &Session| Some(Arc::new(cx.journal.clone())));
+    let host =
+        Options::<App>::new().policy(Policy::new().may_chain(["mail", "log"])).journal(|cx: &Session| Some(Arc::new(cx.journal.clone())));
     let mut overlay = base.overlay(host)?;
     overlay.register(digest())?;
     let session = overlay.seal();

@@ -103,7 +103,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .visible_text(|text, _| text.trim().to_owned())
             .rules(|_| vec![Rule::new(10, "Answer from what was really read.")])
             .input_schema(json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] }))
-            .run_json(|input, _| async move { Ok(json!({ "text": format!("contents of {}", input.get("path").unwrap_or(&Value::Null)) })) }),
+            .run_json(
+                |input, _| async move { Ok(json!({ "text": format!("contents of {}", input.get("path").unwrap_or(&Value::Null)) })) },
+            ),
     )?;
     tools.add(SendMail { quota: AtomicU32::new(5) })?;
     tools.register_finalizer(|_, decision, _| Ok(decision.arguments))?;

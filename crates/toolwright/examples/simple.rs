@@ -1,5 +1,10 @@
 //! The simplest thing: two tools, sealed, described, run.
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a host: it prints and has a clock")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an example is a host: it prints and has a clock"
+)]
 
 use toolwright::prelude::*;
 
@@ -13,9 +18,11 @@ struct Add {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tools = Registry::new()
         .with(tool("add", "Adds two integers").reads().run_sync(|i: Add, _| Ok(i.a + i.b)))?
-        .with(tool("now", "Seconds since the epoch").reads().run(|_: NoInput, _| async move {
-            Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs())
-        }))?
+        .with(
+            tool("now", "Seconds since the epoch")
+                .reads()
+                .run(|_: NoInput, _| async move { Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs()) }),
+        )?
         .seal();
 
     let out = tools.invoke(Invocation::new("add", json!({ "a": 2, "b": 40 })), ()).await?;

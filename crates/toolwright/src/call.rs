@@ -16,6 +16,7 @@
 //! | S11, S12 | receipt, journal finish | [`record`] |
 //! | S13 | succeeded, failed, cancelled | [`perform`] |
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
@@ -40,7 +41,9 @@ mod report;
 
 use execute::execute;
 pub(crate) use execute::happened;
+pub(crate) use record::asked;
 use report::Ended;
+pub(crate) use report::{nobody, refused};
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
 /// from hand to hand costs more than any stage.
@@ -88,7 +91,7 @@ fn judge<R: Runtime>(
     {
         return Err(forbidden(call, tool));
     }
-    if tool.composite().is_some_and(|composite| composite.is_conditional()) && !tool.is_available(call.context()) {
+    if tool.composite().is_some_and(|composite| composite.is_conditional() && !composite.steps_available(call.context())) {
         return Err(forbidden(call, tool));
     }
     if let Some(health) = &tool.0.health
@@ -145,7 +148,7 @@ fn suspended(refusal: Refusal) -> CallError {
 #[cold]
 fn forbidden<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> CallError {
     let words = call.scope.host.view.as_ref().and_then(|view| view.options.forbidden.as_ref());
-    Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.map(|words| words(tool.name())) }.into()
+    Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.and_then(|words| quietly(|| words(tool.name()))) }.into()
 }
 
 /// S4. Arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
@@ -240,10 +243,12 @@ pub(crate) async fn perform<R: Runtime>(
 /// Execution without a journal.
 async fn unrecorded<R: Runtime>(frame: &Frame, call: Call<R>, tool: &ToolDef<R>, passage: &mut Passage) -> Result<(), CallError> {
     report::started(&call, tool);
-    let Some(clock) = &frame.life.clock else { return execute(frame, call, tool, passage).await };
-    let began = clock.now();
+    if frame.life.clock.is_none() {
+        return execute(frame, call, tool, passage).await;
+    }
+    let began = frame.life.now();
     let outcome = execute(frame, call, tool, passage).await;
-    passage.times = Some((began, clock.now()));
+    passage.times = began.zip(frame.life.now());
     outcome
 }
 
@@ -274,7 +279,7 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(&*panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())
@@ -299,7 +304,15 @@ fn too_large(value: &Value, what: &'static str, frame: &Frame, state: EffectStat
 
 /// Calls a hook or port of the host that must not end anything by breaking down.
 pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(call)).ok()
+    catch_unwind(AssertUnwindSafe(call)).map_err(forgotten).ok()
+}
+
+/// What was thrown is the host's, and may break down once more while it is dropped.
+#[cold]
+pub(crate) fn forgotten(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
 }
 
 /// What a fact of the host's calls this end of a call.

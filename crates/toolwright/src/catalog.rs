@@ -8,13 +8,14 @@ use arc_swap::ArcSwap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::call;
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
-use crate::diagnostics::ring::{EventRing, Happening, Place};
-use crate::diagnostics::{CallKey, EventKind, Diagnostics, Recorder, ToolEvent};
+use crate::diagnostics::ring::EventRing;
+use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
 use crate::error::CallError;
-use crate::frame::{Clock, Mode, RunId, Timestamp};
+use crate::frame::{Clock, Mode, RunId, Timestamp, current_frame};
 use crate::journal::{Journal, StepKey};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::tool::Effect;
@@ -29,10 +30,10 @@ mod view;
 
 pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
+pub use resume::ResumeOptions;
+pub(crate) use resume::forged_of;
 pub use turn::Turn;
 pub(crate) use view::Home;
-pub(crate) use resume::forged_of;
-pub use resume::ResumeOptions;
 pub use view::{Registered, View};
 
 /// What may change while a catalogue is sealed: where facts go, and the newest events. Neither is on the way of a read.
@@ -371,6 +372,28 @@ impl<R: Runtime> Catalog<R> {
         Self { view, live: Arc::new(live) }
     }
 
+    /// Builds every validator that is not there yet. A schema is judged when its tool is registered; its validator is
+    /// otherwise built when the tool is first called, and the caller waits for that. It takes time, so a host that warms
+    /// a large catalogue may do it beside its other work.
+    ///
+    /// ```
+    /// use toolwright::{Registry, json, tool};
+    /// let hello = tool("hello", "Greets").reads().input_schema(json!({ "type": "object", "required": ["name"] }));
+    /// let catalog = Registry::new().with(hello.run_json(|input, _call| async move { Ok(input) }))?.seal();
+    /// let warming = catalog.clone();
+    /// let thread = std::thread::spawn(move || warming.warm());
+    /// // Meanwhile the catalogue can be read and called.
+    /// assert!(catalog.has("hello") && thread.join().is_ok());
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    pub fn warm(&self) {
+        let of_tools = self.view.entries.iter().flat_map(|entry| [&entry.tool.0.input, &entry.tool.0.output]).flatten();
+        for schema in self.view.outputs.iter().map(|(_, schema)| schema).chain(of_tools) {
+            // One that cannot be built accepts nothing, and the call says why.
+            let _ = schema.warm();
+        }
+    }
+
     /// Where the facts of later calls go when nothing else says it; `None` for nowhere. Calls that have begun keep
     /// theirs.
     pub fn set_diagnostics(&self, diagnostics: Option<Diagnostics>) {
@@ -403,7 +426,10 @@ impl<R: Runtime> Catalog<R> {
     /// # Errors
     /// [`CallError`] says what ended it, how far it got and which effects happened.
     pub async fn invoke(&self, invocation: Invocation, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
-        let entry = self.view.require(&invocation.tool).map_err(|error| self.not_found(&invocation.tool, error))?;
+        let Some(entry) = self.view.get(&invocation.tool) else {
+            let error = self.view.unavailable(&invocation.tool);
+            return Err(call::nobody(Some(&self.live), current_frame().as_ref(), &invocation, error));
+        };
         enter::from_handle(self, &entry.tool, invocation, None, context.into_context()).await
     }
 
@@ -414,28 +440,26 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id, self.view.unclaimed(id))) };
-        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
-        enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
+        let Some(entry) = self.view.claimed(id) else { return Err(self.unanswered(id)) };
+        let decided = enter::Decided { decision, resumes: false };
+        self.decided(entry, decided, context.into_context()).await
     }
 
-    /// Tells of a call that got no further than its name.
+    async fn decided(
+        &self,
+        entry: &Registered<R>,
+        decided: enter::Decided<'_, R>,
+        context: Arc<R::Context>,
+    ) -> Result<ToolResult, CallError> {
+        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
+        enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
+    }
+
+    /// Nobody answers to this invocation id; it is told.
     #[cold]
-    fn not_found(&self, name: &str, error: CallError) -> CallError {
-        let name: Text = crate::cut(name, 80).into();
-        let happening = Happening {
-            at: self.view.options.clock.as_ref().map(|clock| clock.now()),
-            run: RunId::draw(),
-            place: Place::Named(name.clone()),
-            tool: name,
-            kind: Text::new(),
-            what: EventKind::Refused,
-            code: Some(error.public_code().into()),
-            duration: None,
-            dry: false,
-        };
-        happening.tell(&self.live.events, &self.live.diagnostics.load());
-        error
+    fn unanswered(&self, id: &str) -> CallError {
+        let asked = Invocation::new(id, Value::Null);
+        call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id))
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others

@@ -1,9 +1,12 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! tools. Kept by the runtime, where no tool or caller can reset it.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use crate::cancel::CancelToken;
 use crate::catalog::{Invocation, Live, ToolResult, View};
@@ -91,6 +94,24 @@ pub(crate) struct Life {
     pub(crate) entered: u32,
 }
 
+impl Life {
+    /// The time, if there is a clock that can tell it.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.clock.as_ref().and_then(|clock| crate::call::quietly(|| clock.now()))
+    }
+}
+
+/// Ends after `duration`; never, when the clock breaks down.
+pub(crate) fn slept(clock: &Arc<dyn Clock>, duration: Duration) -> BoxFuture<'static, ()> {
+    let Some(sleep) = crate::call::quietly(|| clock.sleep(duration)) else { return Box::pin(std::future::pending()) };
+    Box::pin(async move {
+        if let Err(panic) = AssertUnwindSafe(sleep).catch_unwind().await {
+            crate::call::forgotten(panic);
+            std::future::pending().await
+        }
+    })
+}
+
 /// What the calls of one composite, a nested call, or the root call of a run have in common. Knows no type of the
 /// host's, so that it may be handed on from one catalogue to another.
 pub(crate) struct Frame {
@@ -99,6 +120,8 @@ pub(crate) struct Frame {
     pub(crate) cancel: CancelToken,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) logger: Option<Arc<dyn Recorder>>,
+    /// The decision that this call answers goes on with what was begun.
+    pub(crate) resumed: bool,
     /// Somebody on the way here was accepted as one without side effects: nothing inside may have any.
     pub(crate) effectless: bool,
     pub(crate) nested: Nested,
@@ -260,6 +283,12 @@ impl<R: Runtime> Call<R> {
         &self.scope.host.context
     }
 
+    /// Whether the decision that this call answers goes on with what was begun, as the tool's own `resume` hook said in a
+    /// turn. Steps and nested calls begin afresh.
+    pub fn resumed(&self) -> bool {
+        self.scope.frame.resumed
+    }
+
     /// Where this call's facts go, under its own span.
     pub fn diagnostics(&self) -> Diagnostics {
         self.scope.frame.scope(self.step)
@@ -325,7 +354,7 @@ impl<R: Runtime> Call<R> {
     /// # Errors
     /// Any [`CallError`].
     pub async fn invoke_keyed(&self, key: &str, tool: &str, input: Value) -> Result<ToolResult, CallError> {
-        self.nested(tool, input, format!("{tool}~{key}").into(), true).await
+        self.nested(tool, input, format!("{tool}~{}", path::key_segment(key)).into(), true).await
     }
 
     async fn nested(&self, tool: &str, input: Value, place: Text, keyed: bool) -> Result<ToolResult, CallError> {

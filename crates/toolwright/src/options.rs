@@ -10,7 +10,7 @@ use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::CallError;
 use crate::frame::Clock;
 use crate::journal::Journal;
-use crate::lifecycle::{ContextFragment, ModelField};
+use crate::lifecycle::{ContextFragment, ModelField, Rule};
 use crate::limits;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
@@ -38,10 +38,11 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) policy: Policy<R>,
     pub(crate) outputs: Vec<Protocol>,
     pub(crate) model_outputs: Port<R, Vec<Protocol>>,
-    pub(crate) goal_ids: Option<Arc<dyn Fn() -> Vec<Text> + Send + Sync>>,
-    pub(crate) receiver: Option<Arc<dyn Fn() -> R::Receiver + Send + Sync>>,
+    pub(crate) goal_ids: Option<Arc<GoalsPort>>,
+    pub(crate) receiver: Option<Arc<ReceiverPort<R>>>,
     pub(crate) context_fragment: Option<Arc<ContextFragmentPort<R>>>,
-    pub(crate) final_text: Option<Arc<dyn Fn(String, &R::Context) -> String + Send + Sync>>,
+    pub(crate) final_text: Option<Arc<TextPort<R>>>,
+    pub(crate) rule_filter: Option<Arc<RuleFilter>>,
     pub(crate) signal: Port<R, Option<CancelToken>>,
     pub(crate) execution_signal: CancelToken,
     pub(crate) execution_diagnostics: Diagnostics,
@@ -50,16 +51,21 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) journal: Port<R, Option<Arc<dyn Journal>>>,
     pub(crate) checkpoint: Port<R, Value>,
     pub(crate) receipt: Option<Arc<ReceiptPort<R>>>,
-    pub(crate) receipt_error: Option<Arc<dyn Fn(&CallError) -> Value + Send + Sync>>,
+    pub(crate) receipt_error: Option<Arc<ErrorPort<Value>>>,
     pub(crate) unavailable: Words,
     pub(crate) unavailable_invocation: Words,
     pub(crate) forbidden: Words,
-    pub(crate) error_code: Option<Arc<dyn Fn(&CallError) -> Option<String> + Send + Sync>>,
+    pub(crate) error_code: Option<Arc<ErrorPort<Option<String>>>>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) events: usize,
     pub(crate) rewrites: u32,
 }
 
+type GoalsPort = dyn Fn() -> Vec<Text> + Send + Sync;
+type ReceiverPort<R> = dyn Fn() -> <R as Runtime>::Receiver + Send + Sync;
+type TextPort<R> = dyn Fn(String, &<R as Runtime>::Context) -> String + Send + Sync;
+type RuleFilter = dyn Fn(&str, &Rule) -> bool + Send + Sync;
+type ErrorPort<T> = dyn Fn(&CallError) -> T + Send + Sync;
 type ContextFragmentPort<R> = dyn Fn(&ToolDef<R>, &ModelField<<R as Runtime>::Placement>) -> ContextFragment + Send + Sync;
 type ReceiptPort<R> = dyn Fn(&<R as Runtime>::Context, Option<&Value>) -> Result<Value, Refusal> + Send + Sync;
 
@@ -79,6 +85,7 @@ impl<R: Runtime> Default for Options<R> {
             receiver: None,
             context_fragment: None,
             final_text: None,
+            rule_filter: None,
             signal: None,
             execution_signal: CancelToken::never(),
             execution_diagnostics: Diagnostics::disabled(),
@@ -109,6 +116,7 @@ impl<R: Runtime> Clone for Options<R> {
             receiver: self.receiver.clone(),
             context_fragment: self.context_fragment.clone(),
             final_text: self.final_text.clone(),
+            rule_filter: self.rule_filter.clone(),
             signal: self.signal.clone(),
             execution_signal: self.execution_signal.clone(),
             execution_diagnostics: self.execution_diagnostics.clone(),
@@ -178,6 +186,13 @@ impl<R: Runtime> Options<R> {
     /// The last step of every visible text: no tool can change what it makes.
     pub fn final_text(mut self, port: impl Fn(String, &R::Context) -> String + Send + Sync + 'static) -> Self {
         self.final_text = Some(Arc::new(port));
+        self
+    }
+
+    /// Which rules of which tools get into the prompt: the id of the tool, and the rule. A filter that breaks down lets
+    /// nothing in.
+    pub fn rule_filter(mut self, port: impl Fn(&str, &Rule) -> bool + Send + Sync + 'static) -> Self {
+        self.rule_filter = Some(Arc::new(port));
         self
     }
 

@@ -25,7 +25,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) audiences: Option<BTreeSet<Text>>,
     pub(crate) effects: Option<BTreeSet<Text>>,
     pub(crate) valid_id: Option<Arc<ValidId<R>>>,
-    pub(crate) goal_exists: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    pub(crate) goal_exists: Option<Arc<GoalExists>>,
     pub(crate) listed: BTreeSet<Text>,
     pub(crate) hidden: BTreeSet<Text>,
     pub(crate) raised: BTreeMap<Text, Effect>,
@@ -35,8 +35,10 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) calls: u32,
     pub(crate) uninspected: bool,
     pub(crate) interaction_required: bool,
+    pub(crate) rule_chars: Option<usize>,
 }
 
+type GoalExists = dyn Fn(&str) -> bool + Send + Sync;
 type ValidId<R> = dyn Fn(&ToolDef<R>) -> Result<(), String> + Send + Sync;
 
 impl<R: Runtime> std::fmt::Debug for Policy<R> {
@@ -68,6 +70,7 @@ impl<R: Runtime> Clone for Policy<R> {
             calls: self.calls,
             uninspected: self.uninspected,
             interaction_required: self.interaction_required,
+            rule_chars: self.rule_chars,
         }
     }
 }
@@ -89,6 +92,7 @@ impl<R: Runtime> Default for Policy<R> {
             calls: limits::CALL_DEPTH_MAX,
             uninspected: false,
             interaction_required: false,
+            rule_chars: None,
         }
     }
 }
@@ -162,6 +166,12 @@ impl<R: Runtime> Policy<R> {
     /// No tool may permit that an interaction is missing.
     pub fn interaction_required(mut self) -> Self {
         self.interaction_required = true;
+        self
+    }
+
+    /// How many characters one rule may put into the prompt; more are cut off. Not called: any number.
+    pub fn limit_rules(mut self, chars: usize) -> Self {
+        self.rule_chars = Some(chars);
         self
     }
 

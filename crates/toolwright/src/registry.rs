@@ -17,15 +17,15 @@ use crate::schema::CompiledSchema;
 use crate::tool::{Body, Goals, Origin, Tool, ToolBuilder, ToolDef, typed};
 use crate::value::{Text, Value};
 
+mod copy;
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
-mod copy;
 mod shared;
 
 pub use error::{RegisterError, RegisterFault};
-pub use shared::SharedRegistry;
 use judge::{Linked, as_composite, warnings};
+pub use shared::SharedRegistry;
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
 pub enum Declaration<R: Runtime = Rt> {
@@ -282,14 +282,7 @@ impl<R: Runtime> Registry<R> {
             faults.push(RegisterFault::NoHandler);
         }
         faults.extend(self.view.judge_contract(&tool.0));
-        let tool = match self.view.raised(&tool) {
-            Ok(Some(effect)) => tool.changed(|def| def.effect = Some(effect)),
-            Ok(None) => tool,
-            Err(fault) => {
-                faults.push(fault);
-                tool
-            }
-        };
+        let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
         match RegisterError::of(&tool.0.name, faults) {
@@ -321,13 +314,14 @@ impl<R: Runtime> Registry<R> {
             return Err(error);
         }
         let (tool, steps) = self.composed(composite, linked, compiled);
+        let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
         match RegisterError::of(&name, faults) {
             Some(error) => Err(error),
             None => {
-                let spec = tool.composite().map(|body| body.spec().to_value());
-                let fingerprint = fingerprint::of(&tool, spec.as_ref(), steps.iter());
+                let spec = tool.composite().map(|body| body.written());
+                let fingerprint = fingerprint::of(&tool, spec, steps.iter());
                 Ok((tool, fingerprint, warned))
             }
         }

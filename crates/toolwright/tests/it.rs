@@ -9,6 +9,8 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/calling.rs"]
+mod calling;
 #[path = "it/cancelling.rs"]
 mod cancelling;
 #[path = "it/case_files.rs"]
@@ -45,12 +47,16 @@ mod mapping;
 mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/reading.rs"]
+mod reading;
 #[path = "it/references.rs"]
 mod references;
 #[path = "it/registering.rs"]
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/seam.rs"]
+mod seam;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]

@@ -1,11 +1,12 @@
 //! What is told of a call: to the catalogue's events, and to whoever listens to its diagnostics.
 
 use super::{Passage, kind_of_end};
+use crate::catalog::{Invocation, Live};
 use crate::diagnostics::payload;
 use crate::diagnostics::ring::{EventRing, Happening, Place};
-use crate::diagnostics::{EventKind, EventName};
+use crate::diagnostics::{Diagnostics, EventKind, EventName, SpanFields};
 use crate::error::{CallError, Fault};
-use crate::frame::{Call, Frame, Mode};
+use crate::frame::{Call, Frame, FrameRef, Mode, RunId};
 use crate::journal::StepKey;
 use crate::runtime::Runtime;
 use crate::schema::Repair;
@@ -49,7 +50,7 @@ impl<R: Runtime> Ended<R> {
         let dry = !matches!(frame.life.mode, Mode::Real);
         let times = passage.and_then(|passage| passage.times);
         let happening = Happening {
-            at: times.map(|(_, end)| end).or_else(|| frame.life.clock.as_ref().map(|clock| clock.now())),
+            at: times.map(|(_, end)| end).or_else(|| frame.life.now()),
             run: frame.life.id.clone(),
             place: Place::Call(call.key()),
             tool: self.tool.clone(),
@@ -68,7 +69,10 @@ impl<R: Runtime> Ended<R> {
 
 /// The journal stopped it before its tool ran.
 fn never_started(error: &CallError) -> bool {
-    matches!(error.fault(), Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Journal { phase: "begin", .. })
+    matches!(
+        error.fault(),
+        Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Hook { hook: "checkpoint", .. } | Fault::Journal { phase: "begin", .. }
+    )
 }
 
 /// Tells that a tool starts.
@@ -80,7 +84,7 @@ pub(super) fn started<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) {
 
 /// Tells that a call was turned down, and gives the error its public code.
 #[cold]
-pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
+pub(crate) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
     let error = coded(call, error);
     if watches(&call.scope.frame, call) {
         let what =
@@ -91,6 +95,41 @@ pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: Call
             let said = || payload::hook(call.path(), tool, Some(hook), &refusal.code, &refusal.message);
             call.scope.frame.tell(call.step, EventName::HookRefused, said);
         }
+    }
+    error
+}
+
+/// Tells that there is nothing to call.
+#[cold]
+pub(crate) fn nobody(live: Option<&Live>, from: Option<&FrameRef>, asked: &Invocation, error: CallError) -> CallError {
+    let around = from.map(|from| from.frame.life.id.clone());
+    let run = asked.run_id.clone().map(RunId::Given).or(around).unwrap_or_else(RunId::draw);
+    let path: Text = match from {
+        Some(from) if asked.run_id.is_none() => format!("{}/{}", from.path(), asked.tool).into(),
+        _ => asked.tool.clone(),
+    };
+    let scope = match (&asked.diagnostics, from, live) {
+        (Some(own), ..) => own.clone(),
+        (None, Some(from), _) => from.diagnostics(),
+        (None, None, Some(live)) => Diagnostics::clone(&live.diagnostics.load()),
+        (None, None, None) => Diagnostics::disabled(),
+    };
+    let fields = SpanFields { run: Some(run.text()), ..SpanFields::default() };
+    let happening = Happening {
+        at: from.and_then(|from| from.frame.life.now()),
+        run,
+        place: Place::Named(path.clone()),
+        tool: asked.tool.clone(),
+        kind: Text::new(),
+        what: EventKind::Refused,
+        code: Some(error.public_code().into()),
+        duration: None,
+        dry: !matches!(asked.mode, Mode::Real),
+    };
+    let scope = if scope.is_disabled() { scope } else { scope.child(path, fields) };
+    match live {
+        Some(live) => happening.tell(&live.events, &scope),
+        None => happening.tell(&EventRing::new(0), &scope),
     }
     error
 }

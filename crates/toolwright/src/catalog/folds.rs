@@ -145,7 +145,9 @@ impl<R: Runtime> View<R> {
     fn permitting<'a, 'b>(&'a self, decision: &'b R::Decision, cx: &'b R::Context) -> impl Iterator<Item = &'a str> + use<'a, 'b, R> {
         let asked = if self.options.policy.interaction_required { &[] } else { &*self.folds.missing_interaction_allowed };
         self.with_hooks(asked)
-            .filter(move |(entry, hooks)| entry.is_available(cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true))
+            .filter(move |(entry, hooks)| {
+                entry.tool.is_available_in(self, cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true)
+            })
             .map(|(entry, _)| entry.id())
     }
 }
@@ -170,13 +172,25 @@ impl<R: Runtime> View<R> {
     pub fn task_rules_by_tool(&self, cx: &R::Context) -> Vec<(&str, Rule)> {
         let mut rules: Vec<(&str, Rule)> = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.rules) {
-            if entry.is_available(cx) {
+            if entry.tool.is_available_in(self, cx) {
                 let own = hooks.rules(cx).unwrap_or_default().into_iter();
-                rules.extend(own.filter_map(|rule| Some((entry.id(), trimmed(rule)?))));
+                rules.extend(own.filter_map(|rule| Some((entry.id(), self.admitted_rule(entry, rule)?))));
             }
         }
         rules.sort_by_key(|(_, rule)| rule.order);
         rules
+    }
+
+    /// The rule, trimmed, if there is anything in it and the host lets it in.
+    fn admitted_rule(&self, entry: &Registered<R>, rule: Rule) -> Option<Rule> {
+        let mut rule = trimmed(rule)?;
+        if let Some(max) = self.options.policy.rule_chars
+            && let Some((end, _)) = rule.text.char_indices().nth(max)
+        {
+            rule.text.truncate(end);
+        }
+        let admitted = self.options.rule_filter.as_ref().is_none_or(|port| quietly(|| port(entry.id(), &rule)).unwrap_or(false));
+        admitted.then_some(rule)
     }
 
     /// What the available tools have for one part of the model's context: by their order, equal ones by that of
@@ -194,7 +208,7 @@ impl<R: Runtime> View<R> {
     fn fields_at(&self, cx: &R::Context, placement: &R::Placement) -> Vec<(&Registered<R>, ModelField<R::Placement>)> {
         let mut fields = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.fields) {
-            if entry.is_available(cx) {
+            if entry.tool.is_available_in(self, cx) {
                 let own = hooks.fields(cx).unwrap_or_default().into_iter();
                 fields.extend(own.filter(|field| field.placement == *placement).map(|field| (entry, field)));
             }
@@ -283,7 +297,7 @@ impl<R: Runtime> View<R> {
         let mut owner = None;
         let mut tools: Vec<Text> = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.composition) {
-            if !entry.is_available(cx) {
+            if !entry.tool.is_available_in(self, cx) {
                 continue;
             }
             if let Some(composition) = hooks.composition(cx).map_err(|refusal| self.failed("composition", entry, refusal))? {
@@ -304,7 +318,7 @@ impl<R: Runtime> View<R> {
     pub fn finalize(&self, decision: &R::Decision, cx: &R::Context, phase: &R::Phase) -> Result<(), CallError> {
         let mut failures = Vec::new();
         self.finalize_into(decision, cx, phase, &mut failures);
-        self.finalized(failures)
+        self.finalized(failures, None)
     }
 
     pub(super) fn finalize_into(&self, decision: &R::Decision, cx: &R::Context, phase: &R::Phase, failures: &mut Vec<(Text, Refusal)>) {
@@ -315,8 +329,8 @@ impl<R: Runtime> View<R> {
         }
     }
 
-    pub(super) fn finalized(&self, failures: Vec<(Text, Refusal)>) -> Result<(), CallError> {
-        if failures.is_empty() { Ok(()) } else { Err(CallError::from(Fault::Finalize { failures }).with_public_code(self)) }
+    pub(super) fn finalized(&self, failures: Vec<(Text, Refusal)>, value: Option<Value>) -> Result<(), CallError> {
+        if failures.is_empty() { Ok(()) } else { Err(CallError::from(Fault::Finalize { failures, value }).with_public_code(self)) }
     }
 }
 
@@ -350,7 +364,7 @@ impl<R: Runtime> View<R> {
     }
 
     pub(super) fn admit_available(&self, entry: &Registered<R>, cx: &R::Context) -> Result<(), CallError> {
-        if entry.is_available(cx) {
+        if entry.tool.is_available_in(self, cx) {
             return Ok(());
         }
         let refusal = self.options.forbidden.as_ref().and_then(|words| quietly(|| words(entry.id())));

@@ -254,7 +254,7 @@ fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &B
         let tool = Text::from(begin.tool());
         let entry = view.get(&tool);
         let same = match (&begin.fingerprint, entry) {
-            (Some(then), Some(now)) => then.to_string() == now.fingerprint().to_string(),
+            (Some(then), Some(now)) => then == now.fingerprint(),
             (None, now) => now.is_some_and(|now| now.is_composite() == begin.composite),
             (Some(_), None) => false,
         } && !spec_changed(begin, entry.map(|entry| entry.tool()));

@@ -139,7 +139,7 @@ impl Fault {
                 format!("the composite reaches itself: {}", path.iter().map(Text::as_str).collect::<Vec<_>>().join(" > "))
             }
             Self::RewriteLoop { path } => format!("the turn was handed on too often: {}", names(path)),
-            Self::Finalize { failures } => {
+            Self::Finalize { failures, .. } => {
                 let said: Vec<String> = failures.iter().map(|(tool, refusal)| format!("`{tool}`: {}", refusal.message)).collect();
                 format!("not everything could be ended: {}", said.join("; "))
             }

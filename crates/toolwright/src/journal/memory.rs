@@ -3,6 +3,7 @@
 //! A run without a history only appends: its keys cannot come twice, so nothing is looked up and no path is written
 //! out. A run that was opened again, or a key that may repeat, is looked up in an index that is made when first needed.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,10 +59,10 @@ struct State {
     index: Option<Box<Index>>,
 }
 
-/// Positions of the records of each path, as far as they were looked at.
+/// Positions of the records of each place, as far as they were looked at.
 #[derive(Debug, Default)]
 struct Index {
-    by_path: HashMap<String, Vec<usize>>,
+    by_place: HashMap<String, Vec<usize>>,
     looked_at: usize,
 }
 
@@ -124,18 +125,21 @@ impl MemoryJournal {
             let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", crate::cut(&run.id, 80), run.format);
             return Err(JournalError::new(JournalErrorKind::Corrupt, reason));
         }
-        // What is forgotten is dropped after the lock is given back.
-        let _forgotten;
         let mut kept = self.kept();
-        if let Some(there) = kept.by_id.get(&run.id).cloned() {
-            drop(kept);
-            return there.reopen(&run, claim);
-        }
-        let run = Arc::new(MemoryRun::new(run, claim));
-        _forgotten = if kept.in_order.len() >= self.runs_max { kept.forget_one() } else { None };
-        kept.by_id.insert(run.head.id.clone(), run.clone());
-        kept.in_order.push_back(run.clone());
-        Ok(run)
+        let fresh = match kept.by_id.entry(run.id.clone()) {
+            Slot::Occupied(there) => {
+                let there = there.get().clone();
+                drop(kept);
+                return there.reopen(&run, claim);
+            }
+            Slot::Vacant(slot) => slot.insert(Arc::new(MemoryRun::new(run, claim))).clone(),
+        };
+        kept.in_order.push_back(fresh.clone());
+        let forgotten = if kept.in_order.len() > self.runs_max { kept.forget_one() } else { None };
+        drop(kept);
+        // Freeing a run takes a while, and nobody has to wait for it.
+        drop(forgotten);
+        Ok(fresh)
     }
 }
 
@@ -204,6 +208,7 @@ impl MemoryRun {
     }
 
     /// The state, for a claim that is still the newest.
+    #[inline]
     fn as_of(&self, epoch: u64) -> Result<MutexGuard<'_, State>, JournalError> {
         let state = self.state();
         let newest = state.claimed.epoch;
@@ -214,7 +219,7 @@ impl MemoryRun {
         let mut state = self.as_of(epoch)?;
         let mut admission = Admission::Proceed { attempt: 1 };
         if epoch > 1 || begin.key.may_repeat() {
-            admission = admit(state.entries(&begin.key.path()), &begin);
+            admission = admit(state.entries(&begin.key.place()), &begin);
         }
         if matches!(admission, Admission::Proceed { .. }) {
             state.records.push(Record::Begin(begin));
@@ -222,6 +227,7 @@ impl MemoryRun {
         Ok(admission)
     }
 
+    #[inline]
     fn push_as(&self, epoch: u64, record: Record) -> Result<(), JournalError> {
         self.as_of(epoch)?.records.push(record);
         Ok(())
@@ -236,20 +242,20 @@ impl MemoryRun {
 }
 
 impl State {
-    fn entries(&mut self, path: &str) -> impl Iterator<Item = Entry<'_>> {
+    fn entries(&mut self, place: &str) -> impl Iterator<Item = Entry<'_>> {
         let index = self.index.get_or_insert_default();
         for (at, record) in self.records.iter().enumerate().skip(index.looked_at) {
             if let Some(key) = record.key() {
-                index.by_path.entry(key.path()).or_default().push(at);
+                index.by_place.entry(key.place()).or_default().push(at);
             }
         }
         index.looked_at = self.records.len();
-        let places = index.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
+        let places = index.by_place.get(place).map(Vec::as_slice).unwrap_or_default();
         places.iter().filter_map(|at| self.records.get(*at)?.entry())
     }
 
     fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
-        if answerable(self.entries(&key.path()), key, &resolution)? {
+        if answerable(self.entries(&key.place()), key, &resolution)? {
             self.records.push(Record::Resolved(Resolved { key: key.clone(), resolution }));
         }
         Ok(())
@@ -268,8 +274,8 @@ impl Journal for MemoryJournal {
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         let Some(found) = self.find(run) else { return Eventually::Now(Err(JournalError::unknown_run(run))) };
         let mut state = found.state();
-        let begun = state.entries(path).find_map(|entry| if let Entry::Begun(begin) = entry { Some(begin.key.clone()) } else { None });
-        let key = begun.unwrap_or_else(|| StepKey::written(path, ""));
+        let begun = state.records.iter().filter_map(Record::key).find(|key| key.path() == path);
+        let key = begun.cloned().unwrap_or_else(|| StepKey::written(path, ""));
         Eventually::Now(state.resolve(&key, resolution))
     }
 

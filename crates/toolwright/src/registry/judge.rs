@@ -11,7 +11,7 @@ use crate::limits;
 use crate::reference::template::Plan;
 use crate::runtime::Runtime;
 use crate::schema::{CompiledSchema, SchemaError, project};
-use crate::tool::{Body, Def, Effect, Goals, Origin, ToolDef};
+use crate::tool::{Body, Def, Goals, Origin, ToolDef};
 use crate::value::{Text, Value};
 
 /// A composite's steps, linked to tools of one registry, and what follows from them.
@@ -103,13 +103,14 @@ impl<R: Runtime> View<R> {
     }
 
     /// The tool with the effect that the policy says it has.
-    pub(super) fn raised(&self, tool: &ToolDef<R>) -> Result<Option<Effect>, RegisterFault> {
-        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return Ok(None) };
+    pub(super) fn raised(&self, tool: ToolDef<R>, faults: &mut Vec<RegisterFault>) -> ToolDef<R> {
+        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return tool };
         match tool.effect() {
             Some(declared) if declared.impact > raised.impact => {
-                Err(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() })
+                faults.push(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() });
+                tool
             }
-            _ => Ok(Some(raised.clone())),
+            _ => tool.changed(|def| def.effect = Some(raised.clone())),
         }
     }
 
@@ -161,7 +162,7 @@ impl<R: Runtime> View<R> {
         if entry.audience() != own && !self.options.policy.hidden.contains(&step.tool) {
             wrong(audience_issue(index, &step.tool, entry.audience(), own));
         }
-        lint::wiring(index, step, &entry.tool).into_iter().for_each(&mut wrong);
+        lint::wiring(index, step, &entry.tool, lint::INVALID_INPUT).into_iter().for_each(&mut wrong);
         if entry.is_terminal() && index + 1 < composite.spec.steps.len() {
             faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
         }

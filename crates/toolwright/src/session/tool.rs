@@ -89,8 +89,10 @@ fn input_schema() -> Value {
     })
 }
 
+type Asked<R> = (Composite<R>, Vec<ForgeTest>);
+
 /// What the input asks for: a composite for this audience, and its tests.
-fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<(Composite<R>, Vec<ForgeTest>), SpecError> {
+fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<Asked<R>, SpecError> {
     let composite = input.get("composite").unwrap_or(&Value::Null);
     let mut composite = Composite::<R>::from_value(composite)?;
     composite.head.def.audience = audience.clone();

@@ -26,6 +26,8 @@ impl StepGate<App> for Swapping {
     }
 }
 
+type Swap = Box<dyn Fn() + Send>;
+
 #[test]
 fn ts_1_the_instance_that_was_checked_is_the_one_that_runs() {
     let ran = Ran::default();

@@ -1,0 +1,1 @@
+//! Where composites meet the catalogue.
