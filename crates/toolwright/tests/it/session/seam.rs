@@ -49,8 +49,6 @@ fn ts_1_the_instance_that_was_checked_is_the_one_that_runs() {
     assert_eq!(ran.all(), ["first", "next"]);
 }
 
-type Swap = Box<dyn Fn() + Send>;
-
 #[test]
 fn ts_1_a_run_keeps_the_steps_of_the_generation_that_it_began_with() {
     let ran = Ran::default();
