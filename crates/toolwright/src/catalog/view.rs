@@ -120,8 +120,10 @@ impl<R: Runtime> Registered<R> {
 
     /// Whether it may be called in this context: its own predicate, and for a composite those of its steps' tools. A
     /// predicate that breaks down has said no.
+    ///
+    /// A forged tool that is suspended is offered to nobody. A call of it says so itself.
     pub fn is_available(&self, context: &R::Context) -> bool {
-        self.tool.is_available(context)
+        self.tool.0.health.as_ref().is_none_or(|health| health.reason().is_none()) && self.tool.is_available(context)
     }
 
     /// Whether its being available depends on the context.
