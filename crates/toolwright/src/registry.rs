@@ -17,15 +17,15 @@ use crate::schema::CompiledSchema;
 use crate::tool::{Body, Goals, Origin, Tool, ToolBuilder, ToolDef, typed};
 use crate::value::{Text, Value};
 
+mod copy;
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
-mod copy;
 mod shared;
 
 pub use error::{RegisterError, RegisterFault};
-pub use shared::SharedRegistry;
 use judge::{Linked, as_composite, warnings};
+pub use shared::SharedRegistry;
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
 pub enum Declaration<R: Runtime = Rt> {
@@ -321,6 +321,14 @@ impl<R: Runtime> Registry<R> {
             return Err(error);
         }
         let (tool, steps) = self.composed(composite, linked, compiled);
+        let tool = match self.view.raised(&tool) {
+            Ok(Some(effect)) => tool.changed(|def| def.effect = Some(effect)),
+            Ok(None) => tool,
+            Err(fault) => {
+                faults.push(fault);
+                tool
+            }
+        };
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
         match RegisterError::of(&name, faults) {
