@@ -145,7 +145,7 @@ fn suspended(refusal: Refusal) -> CallError {
 #[cold]
 fn forbidden<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> CallError {
     let words = call.scope.host.view.as_ref().and_then(|view| view.options.forbidden.as_ref());
-    Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.map(|words| words(tool.name())) }.into()
+    Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.and_then(|words| quietly(|| words(tool.name()))) }.into()
 }
 
 /// S4. Arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::call::quietly;
 use crate::composite::lint;
 use crate::composite::spec::SpecIssue;
 use crate::error::{CallError, Fault};
@@ -186,7 +187,7 @@ impl<R: Runtime> View<R> {
 
     #[cold]
     pub(crate) fn unavailable(&self, id: &str) -> CallError {
-        let refusal = self.options.unavailable.as_ref().map(|words| words(id));
+        let refusal = self.options.unavailable.as_ref().and_then(|words| quietly(|| words(id)));
         let nearest = self.nearest(id).filter(|_| refusal.is_none()).map(Text::from);
         CallError::from(Fault::Unavailable { tool: id.into(), nearest, refusal }).with_public_code(self)
     }
@@ -243,7 +244,7 @@ impl<R: Runtime> View<R> {
 
     #[cold]
     pub(crate) fn unclaimed(&self, invocation: &str) -> CallError {
-        let refusal = self.options.unavailable_invocation.as_ref().map(|words| words(invocation));
+        let refusal = self.options.unavailable_invocation.as_ref().and_then(|words| quietly(|| words(invocation)));
         CallError::from(Fault::UnavailableInvocation { invocation: invocation.into(), refusal }).with_public_code(self)
     }
 
