@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, EffectState, HostChecks, HostGate, Impact,
-    Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
+    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, EffectState, HostChecks, HostGate,
+    Impact, Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, detail, run, steps};
