@@ -394,7 +394,10 @@ pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
 
 /// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
 fn step_effects<R: Runtime>(step: &Text, tool: &ToolDef<R>, room: usize) -> (Vec<StepEffect>, usize) {
-    if let Body::Composite(body) = &tool.0.body {
+    // A composite without effects whose policy says it has one counts like a leaf.
+    if let Body::Composite(body) = &tool.0.body
+        && (!body.derived.effects.is_empty() || tool.has_side_effects() == Some(false))
+    {
         let Derived { effects, effects_left_out, .. } = &body.derived;
         let within =
             |effect: &StepEffect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() };
