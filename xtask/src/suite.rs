@@ -32,6 +32,7 @@ pub(crate) fn run(reach: Reach) -> Outcome {
     let built = stages.run("build", cargo(&["test", "--workspace", "--locked", "--quiet", "--no-run"]));
     if built {
         stages.run("tests", cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]));
+        stages.run("examples", examples);
         stages.run("benchmarks start", bench_smoke);
     }
     stages.run("docs", docs);
@@ -98,6 +99,22 @@ fn callgrind(count: &mut Count) -> Result<Ended, String> {
     let ended = bench::gate()?;
     if !matches!(ended, Ended::LeftOut(_)) {
         count.add(Count::one(matches!(ended, Ended::Well)));
+    }
+    Ok(ended)
+}
+
+/// The programs of the library run to their end; each checks what it shows.
+fn examples(count: &mut Count) -> Result<Ended, String> {
+    let mut ended = Ended::Well;
+    // Those of other crates are parts of their tests.
+    for (package, target) in targets("example")?.into_iter().filter(|(package, _)| package == "toolwright") {
+        let mut one = Count::default();
+        let outcome =
+            stage::run(repo::cargo().args(["run", "--locked", "--quiet", "--package", &package, "--example", &target]), &mut one)?;
+        count.add(Count::one(matches!(outcome, Ended::Well)));
+        if let Ended::Badly(why) = outcome {
+            ended = Ended::Badly(format!("`{target}`: {why}"));
+        }
     }
     Ok(ended)
 }

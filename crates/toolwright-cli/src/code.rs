@@ -1,6 +1,6 @@
 //! The codes of what can be wrong with a file or a command line, each with its page for `explain`.
 //!
-//! Codes of runs (`step_not_chainable`, `invalid_args`, ...) are the core's own; a code is never
+//! Codes of runs (`step_not_chainable`, `invalid_input`, ...) are the core's own; a code is never
 //! renamed and never used for something else.
 
 /// The file cannot be read at all.

@@ -4,6 +4,7 @@
 //! nothing and decides nothing.
 
 pub(crate) mod composite;
+mod described;
 pub(crate) mod expand;
 mod hidden;
 pub(crate) mod listed;

@@ -66,12 +66,25 @@ impl Exit {
             | "side_effects_undeclared"
             | "step_not_chainable"
             | "step_cycle"
+            | "cycle"
             | "step_replaced"
             | "nesting_too_deep"
+            | "calls_too_deep"
             | "step_disabled"
             | "permission_denied"
-            | "approval_rejected" => Self::Refused,
-            "invalid_spec" | "invalid_reference" | "forward_reference" => Self::DoesNotCheck,
+            | "approval_rejected"
+            | "refused"
+            | "forbidden"
+            | "denied"
+            | "inspected"
+            | "selection_rejected"
+            | "hook_failed"
+            | "hook_panicked"
+            | "no_step_decision"
+            | "no_handler"
+            | "diverged"
+            | "changed_tool" => Self::Refused,
+            "invalid_spec" | "invalid_reference" | "forward_reference" | "protocol_conflict" => Self::DoesNotCheck,
             "dry_run_needs_output" => Self::Usage,
             "journal" => Self::JournalUnavailable,
             _ => Self::ToolFailed,

@@ -54,7 +54,7 @@ impl Failure<'_> {
     fn exit(&self) -> Exit {
         let error = self.error;
         // Arguments that do not fit the tool that was asked for are the caller's own, and so are outputs.
-        if (error.code() == "invalid_args" && error.step().is_none()) || self.is_given_output() {
+        if (error.code() == "invalid_input" && error.step().is_none()) || self.is_given_output() {
             return Exit::Usage;
         }
         Exit::of_call(error.code(), self.doubt() == Doubt::NoAnswer)

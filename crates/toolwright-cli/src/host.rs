@@ -13,7 +13,7 @@ mod views;
 
 use std::collections::BTreeMap;
 
-use toolwright::{Catalog, Policy, Registry, ToolDef};
+use toolwright::{Catalog, Options, Policy, Registry, ToolDef};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
@@ -91,11 +91,10 @@ impl Host {
             Want::Tool(id) => Some(needs::of(&config, id)),
             Want::Everything | Want::FilesOnly => None,
         };
-        let policy = Policy::new().may_chain(grants.listed());
         let mut build = Build {
             config: &config,
             grants,
-            registry: Registry::with_policy(policy),
+            registry: empty_registry(grants),
             tools: Vec::new(),
             claims: BTreeMap::new(),
             leaves: Vec::new(),
@@ -212,6 +211,14 @@ impl Build<'_> {
         let views = self.views.iter().map(|view| view.id.as_str());
         views.chain(composites.map(|composite| composite.id.as_str())).collect()
     }
+}
+
+/// A registry without tools, with what composites may use.
+fn empty_registry(grants: &Grants) -> Registry {
+    let options = Options::new().policy(Policy::new().may_chain(grants.listed()));
+    // Events of tools are shown nowhere. Only outputs of a host can be refused, and there are none; the registry that
+    // would stand here then lists nothing.
+    Registry::with_options(options.events(0)).unwrap_or_default()
 }
 
 /// A finding as a reason.

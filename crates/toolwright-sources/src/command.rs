@@ -9,7 +9,7 @@
 //! plain decimal digits. Objects go as compact JSON where the input schema says `type: object` (and arrays where it allows an
 //! array beside something else); anything else structured is refused. On stdin every value may go as JSON.
 //!
-//! A value can never become an option. A value at the start of an element that begins with `-` is refused with `invalid_args`
+//! A value can never become an option. A value at the start of an element that begins with `-` is refused with `invalid_input`
 //! unless a `--` stands before it: one that the template has, or one that `end_of_options` puts in. It is put before the first
 //! element that starts with an argument (if that one is left out, before the next one that is not), and only when nothing
 //! behind that place is an option; otherwise the declaration is refused. An option whose value is an element of its own
@@ -38,7 +38,7 @@
 //! assert_eq!(result.output, Some(json!(["; ls", "$HOME"])));
 //!
 //! let refused = catalog.invoke(Invocation::new("say", json!({ "words": ["--version"] })), ()).await;
-//! assert_eq!(refused.unwrap_err().code(), "invalid_args");
+//! assert_eq!(refused.unwrap_err().code(), "invalid_input");
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

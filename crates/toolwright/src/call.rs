@@ -25,7 +25,7 @@ use futures_util::future::{Either, select};
 
 use crate::diagnostics::EventKind;
 use crate::error::{CallError, EffectState, Fault};
-use crate::frame::{Call, Frame, Timestamp};
+use crate::frame::{Call, Frame, Mode, Timestamp};
 use crate::gate::{Gate, StepRequest};
 use crate::lifecycle::Access;
 use crate::limits;
@@ -94,6 +94,11 @@ fn judge<R: Runtime>(
     if tool.composite().is_some_and(|composite| composite.is_conditional() && !composite.steps_available(call.context())) {
         return Err(forbidden(call, tool));
     }
+    if let Some(health) = &tool.0.health
+        && let Some(refusal) = health.refusal()
+    {
+        return Err(suspended(refusal));
+    }
     arguments(call, tool, passage, by_page)?;
     let made;
     let decision = match gate {
@@ -132,6 +137,12 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
         return Err(Fault::Cycle { path }.into());
     }
     Ok(())
+}
+
+#[cold]
+fn suspended(refusal: Refusal) -> CallError {
+    let Refusal { code, message, help, details } = refusal;
+    Fault::Refused { code, message, help, details }.into()
 }
 
 #[cold]
@@ -217,6 +228,12 @@ pub(crate) async fn perform<R: Runtime>(
         None => unrecorded(frame, call, tool, passage).await,
         Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
     };
+    if let Some(health) = &tool.0.health
+        && matches!(frame.life.mode, Mode::Real)
+        && !passage.replayed
+    {
+        health.ended(outcome.as_ref().map(drop));
+    }
     match ended {
         None => outcome,
         Some(ended) => ended.tell(outcome, passage),

@@ -24,11 +24,14 @@ use crate::value::{Text, Value};
 pub(crate) mod enter;
 mod folds;
 mod listing;
+mod resume;
 mod turn;
 mod view;
 
 pub use folds::GoalSupport;
 pub use listing::{EffectSummary, ToolSummary};
+pub use resume::ResumeOptions;
+pub(crate) use resume::forged_of;
 pub use turn::Turn;
 pub(crate) use view::Home;
 pub use view::{Registered, View};
@@ -415,12 +418,26 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else {
-            let asked = Invocation::new(id, Value::Null);
-            return Err(call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id)));
-        };
-        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decision));
-        enter::from_handle(self, &entry.tool, invocation, Some(decision), context.into_context()).await
+        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id)) };
+        let decided = enter::Decided { decision, resumes: false };
+        self.decided(entry, decided, context.into_context()).await
+    }
+
+    /// Nobody answers to this invocation id.
+    #[cold]
+    fn not_found(&self, id: &str) -> CallError {
+        let asked = Invocation::new(id, Value::Null);
+        call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id))
+    }
+
+    async fn decided(
+        &self,
+        entry: &Registered<R>,
+        decided: enter::Decided<'_, R>,
+        context: Arc<R::Context>,
+    ) -> Result<ToolResult, CallError> {
+        let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
+        enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others

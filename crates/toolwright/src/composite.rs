@@ -5,7 +5,7 @@
 //! steps that are not executed. A composite has no code of its own, so it has no
 //! effect of its own: everything it does goes through the gate, step by step.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::catalog::Home;
 use crate::composer::Bound;
@@ -19,6 +19,7 @@ use crate::value::{Text, Value};
 pub(crate) mod compile;
 pub(crate) mod dry;
 pub(crate) mod effect;
+mod form;
 pub(crate) mod lint;
 pub(crate) mod run;
 pub(crate) mod spec;
@@ -34,6 +35,8 @@ pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) gate: GateOf<R>,
     pub(crate) derived: Derived,
     warnings: Vec<SpecIssue>,
+    /// The written form, for the journal; made when the first run is recorded.
+    written: OnceLock<Value>,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
     idle: Mutex<Vec<Program>>,
@@ -138,12 +141,36 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 
 impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
-        Self { spec, gate, derived, warnings: compiled.warnings, master: compiled.program, idle: Mutex::default() }
+        Self {
+            spec,
+            gate,
+            derived,
+            warnings: compiled.warnings,
+            written: OnceLock::new(),
+            master: compiled.program,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// The same composite in the next generation of its catalogue, where the tool at `without` is gone.
+    pub(crate) fn rehomed(&self, home: &Home<R>, without: Option<usize>) -> Self {
+        let moved = |link: &usize| if without.is_some_and(|gone| *link > gone) { link.saturating_sub(1) } else { *link };
+        let gate = match &self.gate {
+            GateOf::Catalog { links, .. } => GateOf::Catalog { links: links.iter().map(moved).collect(), home: home.clone() },
+            GateOf::Composer(bound) => GateOf::Composer(bound.clone()),
+        };
+        let (spec, derived, warnings) = (self.spec.clone(), self.derived.clone(), self.warnings.clone());
+        Self { spec, gate, derived, warnings, written: self.written.clone(), master: self.master.deep_clone(), idle: Mutex::default() }
     }
 
     /// What was written.
     pub fn spec(&self) -> &CompositeSpec {
         &self.spec
+    }
+
+    /// What was written, as JSON.
+    pub(crate) fn written(&self) -> &Value {
+        self.written.get_or_init(|| self.spec.to_value())
     }
 
     /// What looks wrong in it and stops nothing: `$…` texts used as literals, references inside longer texts.

@@ -120,6 +120,8 @@ pub(crate) struct Frame {
     pub(crate) cancel: CancelToken,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) logger: Option<Arc<dyn Recorder>>,
+    /// The decision that this call answers goes on with what was begun.
+    pub(crate) resumed: bool,
     /// Somebody on the way here was accepted as one without side effects: nothing inside may have any.
     pub(crate) effectless: bool,
     pub(crate) nested: Nested,
@@ -279,6 +281,12 @@ impl<R: Runtime> Call<R> {
     /// The caller's context, to keep.
     pub fn context_arc(&self) -> &Arc<R::Context> {
         &self.scope.host.context
+    }
+
+    /// Whether the decision that this call answers goes on with what was begun, as the tool's own `resume` hook said in a
+    /// turn. Steps and nested calls begin afresh.
+    pub fn resumed(&self) -> bool {
+        self.scope.frame.resumed
     }
 
     /// Where this call's facts go, under its own span.

@@ -28,9 +28,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read in this order: [`tool`](mod@tool) (what a tool is), [`registry`] and [`catalog`] (how tools are collected and
-//! sealed), [`reference`](mod@reference) (the small language), [`composite`] (a tool made of calls), [`gate`] (what may be a step),
-//! `call` (the one path), [`journal`].
+//! # The life of a call
+//!
+//! Whatever makes a call, it takes the same stages in the same order, and each can end it with an error that says so:
+//!
+//! ```text
+//! S0   the tool is found: by id, by the id a decision asks for, or as the instance a step was linked to
+//! S1   the call's life has not ended: its own token, its caller's, the host's
+//! S2   composites and calls do not nest too deep, and none reaches itself
+//! S3   the tool is available in this context
+//! S4   the arguments fit its schema; for a step, every tool may inspect what is about to be done
+//! S5   `authorize` says yes                           for a step, then also the host's checks
+//! S6   the host's checkpoint
+//! S7   the journal has the intent                     or the answer, from an earlier attempt at the same run
+//! S8   it has started
+//! S9   the tool runs                                  a handler, or the steps of a composite: each takes all stages itself
+//! S10  the output fits what the tool promises
+//! S11  the host's receipt
+//! S12  the journal has the outcome
+//! S13  it is told how it ended; the caller gets the result
+//! ```
+//!
+//! Nothing that failed before S8 has an effect. After it, the error says what is known of the effect:
+//! [`CallError::effect_state`].
+//!
+//! # Reading order
+//!
+//! 1. [`tool`](mod@tool): what a tool is. [`tool()`] and [`ToolBuilder`] declare one; [`Tool`] is one with state.
+//! 2. [`runtime`](mod@runtime): the types of your application. A program that needs none never meets it.
+//! 3. [`registry`], [`policy`], [`options`]: collecting tools, and what a host decides.
+//! 4. [`catalog`]: a sealed set of tools: reading it, and calling them.
+//! 5. [`lifecycle`]: what a tool may say beside being called.
+//! 6. [`reference`](mod@reference), [`composite`], [`gate`]: tools made of calls, the small language between the steps, and what
+//!    may be a step.
+//! 7. [`session`]: tools that are made while an agent runs.
+//! 8. [`error`], [`codes`]: what can go wrong, and what to do about it.
+//! 9. [`journal`]: runs that survive. [`diagnostics`]: what is told on the way.
+//!
+//! `examples/` has programs to begin with: `simple`, `read_source`, `rules_and_text`, `lifecycle`, `forged`.
 //!
 //! The crate does no I/O: no files, environment, clock, network or processes. They come in as ports.
 
@@ -57,12 +92,14 @@ pub mod limits;
 pub mod nearest;
 pub mod options;
 pub mod policy;
+pub mod prelude;
 pub mod protocol;
 pub mod reference;
 pub mod refusal;
 pub mod registry;
 pub mod runtime;
 pub mod schema;
+pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tool;
@@ -70,7 +107,7 @@ pub mod value;
 
 pub use cancel::{CancelSource, CancelToken};
 pub use catalog::{
-    CallRecord, Catalog, EffectSummary, GoalSupport, Invocation, OnFailure, Registered, ToolResult, ToolSummary, Turn, View,
+    CallRecord, Catalog, EffectSummary, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, ToolSummary, Turn, View,
 };
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
@@ -89,9 +126,10 @@ pub use policy::Policy;
 pub use protocol::{Protocol, ProtocolSet};
 pub use reference::Dialect;
 pub use refusal::Refusal;
-pub use registry::{Declaration, RegisterError, RegisterFault, Registry};
+pub use registry::{Declaration, RegisterError, RegisterFault, Registry, SharedRegistry};
 pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
+pub use session::{ForgeError, ForgeTest, Session, SessionError};
 pub use tool::{
     Answer, BoxFuture, Effect, Example, Goals, Handler, Impact, NoInput, Origin, Reconciled, Tool, ToolBuilder, ToolDef, ToolError, tool,
 };

@@ -82,6 +82,12 @@ pub const DECISION_REWRITES_MAX: u32 = 4;
 /// Events of tools that a catalogue keeps, unless the host says otherwise.
 pub const TOOL_EVENTS_MAX: usize = 1_024;
 
+/// Composites that one session can have forged at the same time.
+pub const FORGED_TOOLS_MAX: usize = 1_000;
+
+/// Failures in a row after which a session suspends a tool that it forged, unless the host says otherwise.
+pub const FAILURES_BEFORE_SUSPENSION: u32 = 3;
+
 /// Bounds of a run that a host may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

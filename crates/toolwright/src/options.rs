@@ -10,7 +10,7 @@ use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::CallError;
 use crate::frame::Clock;
 use crate::journal::Journal;
-use crate::lifecycle::{ContextFragment, ModelField};
+use crate::lifecycle::{ContextFragment, ModelField, Rule};
 use crate::limits;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
@@ -42,6 +42,7 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) receiver: Option<Arc<dyn Fn() -> R::Receiver + Send + Sync>>,
     pub(crate) context_fragment: Option<Arc<ContextFragmentPort<R>>>,
     pub(crate) final_text: Option<Arc<dyn Fn(String, &R::Context) -> String + Send + Sync>>,
+    pub(crate) rule_filter: Option<Arc<dyn Fn(&str, &Rule) -> bool + Send + Sync>>,
     pub(crate) signal: Port<R, Option<CancelToken>>,
     pub(crate) execution_signal: CancelToken,
     pub(crate) execution_diagnostics: Diagnostics,
@@ -79,6 +80,7 @@ impl<R: Runtime> Default for Options<R> {
             receiver: None,
             context_fragment: None,
             final_text: None,
+            rule_filter: None,
             signal: None,
             execution_signal: CancelToken::never(),
             execution_diagnostics: Diagnostics::disabled(),
@@ -109,6 +111,7 @@ impl<R: Runtime> Clone for Options<R> {
             receiver: self.receiver.clone(),
             context_fragment: self.context_fragment.clone(),
             final_text: self.final_text.clone(),
+            rule_filter: self.rule_filter.clone(),
             signal: self.signal.clone(),
             execution_signal: self.execution_signal.clone(),
             execution_diagnostics: self.execution_diagnostics.clone(),
@@ -178,6 +181,13 @@ impl<R: Runtime> Options<R> {
     /// The last step of every visible text: no tool can change what it makes.
     pub fn final_text(mut self, port: impl Fn(String, &R::Context) -> String + Send + Sync + 'static) -> Self {
         self.final_text = Some(Arc::new(port));
+        self
+    }
+
+    /// Which rules of which tools get into the prompt: the id of the tool, and the rule. A filter that breaks down lets
+    /// nothing in.
+    pub fn rule_filter(mut self, port: impl Fn(&str, &Rule) -> bool + Send + Sync + 'static) -> Self {
+        self.rule_filter = Some(Arc::new(port));
         self
     }
 

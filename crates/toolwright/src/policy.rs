@@ -35,6 +35,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) calls: u32,
     pub(crate) uninspected: bool,
     pub(crate) interaction_required: bool,
+    pub(crate) rule_chars: Option<usize>,
 }
 
 type ValidId<R> = dyn Fn(&ToolDef<R>) -> Result<(), String> + Send + Sync;
@@ -68,6 +69,7 @@ impl<R: Runtime> Clone for Policy<R> {
             calls: self.calls,
             uninspected: self.uninspected,
             interaction_required: self.interaction_required,
+            rule_chars: self.rule_chars,
         }
     }
 }
@@ -89,6 +91,7 @@ impl<R: Runtime> Default for Policy<R> {
             calls: limits::CALL_DEPTH_MAX,
             uninspected: false,
             interaction_required: false,
+            rule_chars: None,
         }
     }
 }
@@ -162,6 +165,12 @@ impl<R: Runtime> Policy<R> {
     /// No tool may permit that an interaction is missing.
     pub fn interaction_required(mut self) -> Self {
         self.interaction_required = true;
+        self
+    }
+
+    /// How many characters one rule may put into the prompt; more are cut off. Not called: any number.
+    pub fn limit_rules(mut self, chars: usize) -> Self {
+        self.rule_chars = Some(chars);
         self
     }
 

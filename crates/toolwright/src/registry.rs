@@ -17,12 +17,15 @@ use crate::schema::CompiledSchema;
 use crate::tool::{Body, Goals, Origin, Tool, ToolBuilder, ToolDef, typed};
 use crate::value::{Text, Value};
 
+mod copy;
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
+mod shared;
 
 pub use error::{RegisterError, RegisterFault};
 use judge::{Linked, as_composite, warnings};
+pub use shared::SharedRegistry;
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
 pub enum Declaration<R: Runtime = Rt> {
@@ -243,7 +246,18 @@ impl<R: Runtime> Registry<R> {
         Ok(self)
     }
 
-    /// Ends registration. From here on nothing changes.
+    /// Ends registration. From here on nothing changes: what would register a tool does not compile (T6.31.1).
+    ///
+    /// ```compile_fail,E0382
+    /// use toolwright::{Registry, json, tool};
+    /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let mut registry = Registry::new();
+    /// let catalog = registry.seal();
+    /// registry.register(echo)?;
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    ///
+    /// A host that finds out at run time whether it is too late takes a [`SharedRegistry`].
     pub fn seal(self) -> Catalog<R> {
         Catalog::new(self.view, &self.home)
     }
@@ -312,8 +326,8 @@ impl<R: Runtime> Registry<R> {
         match RegisterError::of(&name, faults) {
             Some(error) => Err(error),
             None => {
-                let spec = tool.composite().map(|body| body.spec().to_value());
-                let fingerprint = fingerprint::of(&tool, spec.as_ref(), steps.iter());
+                let spec = tool.composite().map(|body| body.written());
+                let fingerprint = fingerprint::of(&tool, spec, steps.iter());
                 Ok((tool, fingerprint, warned))
             }
         }

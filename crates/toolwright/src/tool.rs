@@ -138,6 +138,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
+    /// Whether it may run now, for a tool that a session forged; no other has it.
+    pub(crate) health: Option<Arc<crate::session::Health>>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
 }
@@ -364,6 +366,7 @@ impl<R: Runtime> Def<R> {
             fingerprint: None,
             reconcile: self.reconcile.clone(),
             body: self.body.clone(),
+            health: self.health.clone(),
             root: OnceLock::new(),
         }
     }

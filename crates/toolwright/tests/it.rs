@@ -43,6 +43,8 @@ mod lifecycle_fixture;
 mod limits;
 #[path = "it/mapping.rs"]
 mod mapping;
+#[path = "it/numbered.rs"]
+mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
 #[path = "it/references.rs"]
@@ -53,5 +55,7 @@ mod registering;
 mod running;
 #[path = "it/seam.rs"]
 mod seam;
+#[path = "it/session.rs"]
+mod session;
 #[path = "it/world.rs"]
 mod world;

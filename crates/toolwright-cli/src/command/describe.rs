@@ -42,7 +42,8 @@ fn human(output: Output, tool: &ToolView) -> String {
         let _ = write!(out, "  {}", one_line(title));
     }
     out.push('\n');
-    if !tool.description.is_empty() {
+    // What stands for a description may be the title itself.
+    if !tool.description.is_empty() && tool.title.as_deref() != Some(tool.description.as_str()) {
         let description = printable(&tool.description);
         let _ = writeln!(out, "{}", wrap(description.trim_end(), output.width(), ""));
     }

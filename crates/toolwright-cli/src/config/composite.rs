@@ -3,6 +3,7 @@
 
 use toolwright::Value;
 
+use super::described;
 use super::members::COMPOSITE;
 use super::reader::{Place, Reader};
 use super::source::{ExampleEntry, examples};
@@ -16,6 +17,7 @@ pub(crate) struct CompositeEntry {
     /// Where its id stands.
     pub(crate) place: Place,
     pub(crate) title: Option<String>,
+    /// What the file says, or what its steps say.
     pub(crate) description: String,
     pub(crate) input: Option<Value>,
     pub(crate) examples: Vec<ExampleEntry>,
@@ -76,6 +78,9 @@ fn composite(reader: &mut Reader<'_>, entry: &Entry, id: Option<&str>, members: 
             "steps" => composite.uses = steps(reader, member),
             _ => {}
         }
+    }
+    if composite.description.trim().is_empty() && !composite.uses.is_empty() {
+        composite.description = described::composite(&composite.uses);
     }
     composite
 }

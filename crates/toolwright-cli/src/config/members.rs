@@ -99,7 +99,7 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
     def: "commandTool",
     required: &["argv"],
     members: &[
-        member("description", TEXT, "what the tool is for"),
+        member("description", TEXT, "what the tool is for; absent = its command line"),
         member("title", TEXT, "a name for people"),
         member(
             "argv",
@@ -206,7 +206,7 @@ pub(crate) const COMPOSITE: Shape = Shape {
     required: &["steps"],
     members: &[
         member("mode", r#"{"const": "compose"}"#, "the only mode there is"),
-        member("description", TEXT, "what the composite is for"),
+        member("description", TEXT, "what the composite is for; absent = the tools of its steps"),
         member("title", TEXT, "a name for people"),
         member("input", SCHEMA, "JSON Schema of the input"),
         member("strictMode", FLAG, "the dialect of references: true (default) is the strict one"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolwright::{Effect, Impact, Value};
 use toolwright_sources::command::ArgTemplate;
 
+use super::described;
 use super::expand::Expanded;
 use super::members::{COMMAND_SOURCE, COMMAND_TOOL, EFFECT, EXAMPLE, HTTP_SOURCE, STDIO_SOURCE};
 use super::reader::{Place, Reader};
@@ -55,6 +56,7 @@ pub(crate) struct CommandEntry {
     pub(crate) id: String,
     pub(crate) place: Place,
     pub(crate) title: Option<String>,
+    /// What the file says, or what its command line says.
     pub(crate) description: String,
     /// The whole mapping, for places.
     pub(crate) node: Node,
@@ -283,6 +285,9 @@ fn command(reader: &mut Reader<'_>, entry: &Entry, base: &Path, defaults: &Proce
     }
     for member in members {
         command_member(reader, member, base, &mut tool);
+    }
+    if tool.description.trim().is_empty() {
+        tool.description = described::command(&tool.argv);
     }
     (reader.findings.len() == before).then_some(tool)
 }

@@ -57,14 +57,15 @@ mod tests {
     /// A composite that stands in no file.
     async fn failure() -> (toolwright::CallError, Host) {
         let mut registry = Registry::new();
-        let tool = toolwright::tool("give", "").reads().run_json(|_: Value, _call| std::future::ready(Ok(json!({"größe": 1}))));
+        let tool =
+            toolwright::tool("give", "Gives a member").reads().run_json(|_: Value, _call| std::future::ready(Ok(json!({"größe": 1}))));
         registry.register(tool).unwrap();
         let steps = json!({"steps": [
             {"name": "a", "tool": "give"},
             {"name": "b", "tool": "give", "inputMapping": {"x": "$prev[\"größer\"].y"}},
         ]});
         let spec = CompositeSpec::from_value(&steps).unwrap();
-        registry.register(toolwright::Composite::new("c", "").spec(spec)).unwrap();
+        registry.register(toolwright::Composite::new("c", "Asks for another").spec(spec)).unwrap();
         let error = registry.seal().invoke(Invocation::new("c", json!({})), ()).await.unwrap_err();
         (error, Host::open(Config::default(), &Grants::default(), &Want::FilesOnly).await)
     }

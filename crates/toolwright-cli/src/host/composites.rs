@@ -1,10 +1,10 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
-use toolwright::{Composite, CompositeSpec, Object, Origin, Policy, RegisterError, Registry, Severity, SpecIssue, StepSpec, Value};
+use toolwright::{Composite, CompositeSpec, Object, Origin, RegisterError, Severity, SpecIssue, StepSpec, ToolDef, Value};
 
 use super::needs::Needs;
 use super::order::{Order, sort};
-use super::{Build, broken, views, why};
+use super::{Build, broken, empty_registry, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
 use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
@@ -162,14 +162,13 @@ impl Build<'_> {
         let form = self.issues(entry, issues);
         let composite = declared(entry, spec);
         if only_look || form.is_some() {
-            let more = self.look(composite).map(|error| after_a_bad_form(error, named, form.is_some()));
-            let more = more.unwrap_or_default().into_iter().chain(schema_issues(entry));
-            let found = self.issues(entry, more.collect());
+            let more = self.look(composite).map(|error| after_a_bad_form(&error, named, form.is_some()));
+            let found = self.issues(entry, more.unwrap_or_default());
             return form.or(found).unwrap_or(State::Ready);
         }
         match self.registry.register(composite) {
             Ok(registry) => {
-                if let Some(tool) = registry.get(&entry.id).cloned() {
+                if let Some(tool) = registry.get(&entry.id).map(|entry| ToolDef::clone(entry)) {
                     views::derive(view, &tool);
                     self.tools.push(tool);
                 }
@@ -180,8 +179,7 @@ impl Build<'_> {
             }
             Err(error) => {
                 let reason = Why { code: error.code().to_owned(), message: error.to_string(), help: None };
-                let schema = schema_issues(entry);
-                let found = self.issues(entry, error.issues.into_iter().chain(schema).collect());
+                let found = self.issues(entry, error.issues());
                 found.unwrap_or(State::Broken(reason))
             }
         }
@@ -189,8 +187,7 @@ impl Build<'_> {
 
     /// What the core says about a composite that is not taken in.
     fn look(&mut self, composite: Composite) -> Option<RegisterError> {
-        let policy = || Policy::new().may_chain(self.grants.listed());
-        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, Registry::with_policy(policy())));
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, empty_registry(self.grants)));
         for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());
@@ -229,7 +226,7 @@ impl Build<'_> {
     }
 
     fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
-        let key = issue.code == "invalid_args" || issue.message.contains("is not a field");
+        let key = issue.code == "invalid_input" || issue.message.contains("is not a field");
         let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
         if issue.code == "invalid_schema" {
             place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
@@ -286,18 +283,6 @@ fn with_the_other_place(finding: Finding, entry: &CompositeEntry, issue: &SpecIs
     }
 }
 
-/// What is wrong with the schema of the input, which the core looks at only when the steps are right.
-fn schema_issues(entry: &CompositeEntry) -> Vec<SpecIssue> {
-    let Some(input) = &entry.input else {
-        return Vec::new();
-    };
-    let probe = toolwright::tool(entry.id.as_str(), "").input_schema(input.clone());
-    let probe = probe.run_json(|value, _call| std::future::ready(Ok(value)));
-    let found = Registry::new().register(probe).map(|_| ()).err();
-    let issues = found.map(|error| error.issues).unwrap_or_default();
-    issues.into_iter().filter(|issue| issue.code == "invalid_schema").collect()
-}
-
 /// What can be known of a specification whose form is wrong: its steps, in their places.
 fn rough(spec: &Value) -> CompositeSpec {
     let steps = spec.get("steps").and_then(Value::as_array).unwrap_or_default();
@@ -316,9 +301,9 @@ fn empty() -> Object {
 }
 
 /// Where names are wrong, references to names say nothing.
-fn after_a_bad_form(error: RegisterError, named: bool, bad_form: bool) -> Vec<SpecIssue> {
+fn after_a_bad_form(error: &RegisterError, named: bool, bad_form: bool) -> Vec<SpecIssue> {
     let about_names = ["invalid_reference", "forward_reference"];
-    let mut issues = error.issues;
+    let mut issues = error.issues();
     if bad_form {
         issues.retain(|issue| issue.code != "invalid_spec");
         issues.retain(|issue| named || !about_names.contains(&issue.code));

@@ -202,7 +202,7 @@ impl Build<'_> {
         let place = claim.map(|(place, _)| place.clone());
         let described = self.command(owner);
         let mut findings = Vec::new();
-        for issue in &error.issues {
+        for issue in error.issues() {
             let message = format!("`{}`: {}", tool.name(), issue.message);
             let mut finding = Finding::error(issue.code, message).maybe_help(issue.help.clone()).owner(owner.clone());
             if let Some(place) = &place {

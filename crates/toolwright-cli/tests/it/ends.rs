@@ -342,7 +342,7 @@ fn every_error_for_scripts_has_one_form() {
         ("--nope", "usage"),
         ("graph copy_note --as pictur", "usage"),
         ("run nothing", "unavailable"),
-        ("run read_note", "invalid_args"),
+        ("run read_note", "invalid_input"),
         ("run read_note name=missing.txt", "exit_code"),
         ("run copy_note from=a.txt to=b.txt", "step_not_chainable"),
         ("explain nope", "usage"),

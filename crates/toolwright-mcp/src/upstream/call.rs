@@ -36,7 +36,7 @@ impl UpstreamTool {
         let mut sends = 0;
         let reply = loop {
             let request = wire::call(&self.name, input, over_http)
-                .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_args").nothing_happened())?;
+                .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_input").nothing_happened())?;
             sends += 1;
             let connection = connected(&self.shared, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
             let report = |progress: &wire::Progress| call.progress(progress.message.clone(), progress.done, progress.total);

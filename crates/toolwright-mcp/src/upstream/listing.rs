@@ -178,8 +178,9 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
     let spec = &shared.spec;
     let (effect, effect_from) = effect(spec, &name, Hints::of(annotations));
     let origin = Origin { source: spec.name.clone(), kind: Text::from(spec.kind()), name: name.clone(), effect_from };
-    let description = raw.get("description").and_then(Value::as_str).unwrap_or_default();
     let title = raw.get("title").or_else(|| annotations.and_then(|all| all.get("title"))).and_then(Value::as_str);
+    let described = raw.get("description").and_then(Value::as_str).filter(|text| !is_blank(text)).map(Text::from);
+    let description = described.unwrap_or_else(|| undescribed(&name, title, &spec.name));
     let mut built = tool(spec.tool_id(&name), description).input_schema(input).origin(origin);
     if let Some(title) = title {
         built = built.title(title);
@@ -198,9 +199,21 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
         Ok(_) => Ok(tool),
         // What a registry of its own does not take, no registry takes: better to learn it here, tool by tool.
         Err(refused) => {
-            let reasons: Vec<&str> = refused.issues.iter().map(|issue| issue.message.as_str()).collect();
+            let reasons: Vec<String> = refused.issues().into_iter().map(|issue| issue.message).collect();
             Err((refused.code(), reasons.join("; ")))
         }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// What stands for the description that the protocol lets a server leave out: a catalogue takes no tool without one.
+fn undescribed(name: &str, title: Option<&str>, server: &str) -> Text {
+    match title.filter(|title| !is_blank(title)) {
+        Some(title) => title.into(),
+        None => format!("`{name}` of `{server}`; its server says nothing about it").into(),
     }
 }
 
@@ -208,7 +221,7 @@ fn usable_name(raw: &Value) -> Result<Text, String> {
     let Some(name) = raw.get("name") else { return Err("it has no name".to_owned()) };
     let Some(text) = name.as_str() else { return Err(format!("its name is {} instead of a text", name.kind())) };
     // The prefix would hide an empty name from the registry.
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return Err("its name is empty".to_owned());
     }
     Ok(Text::from(text))

@@ -120,7 +120,7 @@ async fn local_references_work_in_both_schemas() {
     let done = call(&listing, "beta", "{}").await.unwrap();
     assert_eq!(done.output, Some(json(r#"{"screen":{"id":"s1"}}"#)));
     let failed = call(&listing, "gamma", r#"{"q":"x"}"#).await.unwrap_err();
-    assert_eq!(failed.code, "invalid_args");
+    assert_eq!(failed.code, "invalid_input");
     assert!(failed.message.contains("/q"), "{}", failed.message);
     call(&listing, "gamma", r#"{"q":"xy"}"#).await.unwrap();
 }
@@ -130,7 +130,7 @@ async fn local_references_work_in_both_schemas() {
 async fn a_root_without_a_type_is_listed_and_checked() {
     let listing = serving(&case("06-root-anyof-one-bad-tool")).await;
     assert_eq!(listing.tools.len(), 6);
-    assert_eq!(call(&listing, "attach", "{}").await.unwrap_err().code, "invalid_args");
+    assert_eq!(call(&listing, "attach", "{}").await.unwrap_err().code, "invalid_input");
     call(&listing, "attach", r#"{"url":"u"}"#).await.unwrap();
 }
 
@@ -147,7 +147,7 @@ async fn no_parameters_can_be_said_in_four_ways() {
             call(&listing, name, input).await.unwrap();
         }
     }
-    assert_eq!(call(&listing, "n2", r#"{"x":1}"#).await.unwrap_err().code, "invalid_args");
+    assert_eq!(call(&listing, "n2", r#"{"x":1}"#).await.unwrap_err().code, "invalid_input");
     let result = composed(&case, &listing, &[]).await.unwrap();
     assert_eq!(result.output, Some(json(r#"{"n":2}"#)));
 }
@@ -168,7 +168,7 @@ async fn null_absent_and_empty_stay_three_things() {
     let expected = calls[0].get("received_by_tool").unwrap().to_json_string();
     assert_eq!(done.output.unwrap().as_str(), Some(expected.as_str()));
     let failed = call(&listing, "save", &calls[1].get("args").unwrap().to_json_string()).await.unwrap_err();
-    assert_eq!(failed.code, "invalid_args");
+    assert_eq!(failed.code, "invalid_input");
     // The refused call never reached the server.
     assert_eq!(text(&listing, "called").await, "save");
 }
@@ -182,7 +182,7 @@ async fn an_integral_float_arrives_as_an_integer() {
         let input = expected.get("args_text").unwrap().as_str().unwrap();
         let listing = serving(&case).await;
         let Some(parts) = expected.get("received_text_contains") else {
-            assert_eq!(call(&listing, "page", input).await.unwrap_err().code, "invalid_args", "{input}");
+            assert_eq!(call(&listing, "page", input).await.unwrap_err().code, "invalid_input", "{input}");
             continue;
         };
         let seen = received(name, "page", input).await;

@@ -55,7 +55,7 @@ impl Report<'_> {
             ])
         });
         let help = issues.first().map_or("", |issue| &issue.help);
-        self.error("invalid_args", &message, help).details(Value::object([("issues", Value::array(listed))])).nothing_happened()
+        self.error("invalid_input", &message, help).details(Value::object([("issues", Value::array(listed))])).nothing_happened()
     }
 
     /// There is no such program.

@@ -62,7 +62,7 @@ async fn a_value_never_becomes_an_option() {
             let input = Value::object(given);
             let pointer = if templates == ["{e}-{z}"] { "/e" } else { "/x" };
             let error = fails(command, input).await;
-            assert_eq!(error.code(), "invalid_args");
+            assert_eq!(error.code(), "invalid_input");
             assert_eq!(error.effect_state(), EffectState::NoEffect);
             let issue = error.to_value().pointer("/details/issues/0").cloned().unwrap();
             assert_eq!(issue.get("pointer"), Some(&json!(pointer)), "{templates:?}");
@@ -102,13 +102,13 @@ async fn an_argument_that_names_an_option_is_one_of_a_list() {
     let schema = json!({ "type": "object", "required": ["mode"], "properties": { "mode": { "enum": ["hard", "soft"] } } });
     command.input_schema = Some(schema);
     assert_eq!(printed(&run(command.clone(), json!({ "mode": "soft" })).await.unwrap()), ["--soft"]);
-    assert_eq!(fails(command, json!({ "mode": "exec=x" })).await.code(), "invalid_args");
+    assert_eq!(fails(command, json!({ "mode": "exec=x" })).await.code(), "invalid_input");
 }
 
 #[tokio::test]
 async fn an_empty_value_does_not_let_an_option_take_the_next_argument() {
     let error = fails(print_args(&["-n{n}", "b"]), json!({ "n": "" })).await;
-    assert_eq!(error.code(), "invalid_args");
+    assert_eq!(error.code(), "invalid_input");
     assert!(error.message().contains("`-n` would take the next argument"), "{}", error.message());
     assert_eq!(printed(&run(print_args(&["--n={n}", "b"]), json!({ "n": "" })).await.unwrap()), ["--n=", "b"]);
 }
@@ -117,7 +117,7 @@ async fn an_empty_value_does_not_let_an_option_take_the_next_argument() {
 async fn nul_bytes_are_refused_in_arguments_and_fine_on_stdin() {
     for templates in [&["{x}"][..], &["--o={x}"], &["--", "{x}"]] {
         let error = fails(print_args(templates), json!({ "x": "a\0b" })).await;
-        assert_eq!(error.code(), "invalid_args");
+        assert_eq!(error.code(), "invalid_input");
         assert!(error.message().contains("NUL"), "{}", error.message());
     }
     let error = fails(print_args(&["{x*}"]), json!({ "x": ["a", "\0"] })).await;
@@ -143,8 +143,8 @@ async fn scalars_have_one_form() {
         assert_eq!(printed(&output), [printed_as]);
     }
     let huge = Value::parse("{\"x\": 1e999999}").unwrap();
-    assert_eq!(fails(open(&["v={x?}"], json!({ "x": {} })), huge).await.code(), "invalid_args");
-    assert_eq!(fails(open(&["{x?}"], json!({ "x": {} })), json!({ "x": -5 })).await.code(), "invalid_args", "a dash is a dash");
+    assert_eq!(fails(open(&["v={x?}"], json!({ "x": {} })), huge).await.code(), "invalid_input");
+    assert_eq!(fails(open(&["{x?}"], json!({ "x": {} })), json!({ "x": -5 })).await.code(), "invalid_input", "a dash is a dash");
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn objects_are_json_where_the_schema_says_object() {
     assert_eq!(printed(&output), [r#"{"a":[1,"ä"]}"#]);
     for input in [object, json!({ "x": [1] })] {
         let error = fails(open(&["{x?}"], json!({ "x": {} })), input).await;
-        assert_eq!(error.code(), "invalid_args");
+        assert_eq!(error.code(), "invalid_input");
         assert!(error.message().contains("has no form on a command line"));
     }
     let mut cat = command(&["cat"]);
@@ -199,7 +199,7 @@ async fn an_argument_that_nothing_uses_is_refused() {
     let mut combined = print_args(&["{a}"]);
     combined.input_schema = Some(json!({ "allOf": [{ "properties": { "a": {} }, "required": ["a"] }] }));
     let error = fails(combined, json!({ "a": "1", "b": "2" })).await;
-    assert_eq!(error.code(), "invalid_args");
+    assert_eq!(error.code(), "invalid_input");
     assert!(error.message().contains("`b` is no argument of this tool"), "{}", error.message());
 }
 

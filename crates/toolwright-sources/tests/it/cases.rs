@@ -20,7 +20,7 @@ async fn c68_cli_argument_safety() {
             let refused = call.get("error_kind").is_some();
             if refused && !guarded {
                 let error = fails(command, args).await;
-                assert_eq!(error.code(), "invalid_args");
+                assert_eq!(error.code(), "invalid_input");
                 assert_eq!(detail(&error, "issues").pointer("/0/pointer").and_then(Value::as_str), Some("/pattern"));
                 continue;
             }

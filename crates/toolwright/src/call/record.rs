@@ -90,7 +90,7 @@ fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, k
     begin.fingerprint = tool.0.fingerprint;
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
-        composite.spec().to_value()
+        composite.written().clone()
     });
     if spec.is_some() || checkpoint.is_some() || !passage.repairs.is_empty() {
         let repairs = std::mem::take(&mut passage.repairs);

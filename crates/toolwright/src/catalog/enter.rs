@@ -35,7 +35,7 @@ pub(crate) async fn from_handle<R: Runtime>(
     catalog: &Catalog<R>,
     tool: &ToolDef<R>,
     invocation: Invocation,
-    decision: Option<&R::Decision>,
+    decision: Option<Decided<'_, R>>,
     context: Arc<R::Context>,
 ) -> Result<ToolResult, CallError> {
     let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
@@ -76,10 +76,17 @@ pub(crate) async fn detached<R: Runtime>(
     Entry { host, tool, decision: None, from: None }.enter(invocation).await
 }
 
+/// A decision that a call answers.
+pub(crate) struct Decided<'a, R: Runtime> {
+    pub(crate) decision: &'a R::Decision,
+    /// It goes on with what was begun.
+    pub(crate) resumes: bool,
+}
+
 struct Entry<'a, R: Runtime> {
     host: Host<R>,
     tool: &'a ToolDef<R>,
-    decision: Option<&'a R::Decision>,
+    decision: Option<Decided<'a, R>>,
     from: Option<Nested>,
 }
 
@@ -145,13 +152,14 @@ impl<R: Runtime> Entry<'_, R> {
             cancel,
             diagnostics,
             logger,
+            resumed: self.decision.as_ref().is_some_and(|decided| decided.resumes),
             effectless: around.as_ref().is_some_and(|around| !tries && (around.frame.effectless || around.reads)),
             nested: crate::frame::Nested::default(),
             life,
         });
         let begins = starts_run.then_some(Begins { journal, said });
         let outcome = self.dispatch(frame, input, begins).await;
-        if let Some(around) = around.as_ref().filter(|_| !tries) {
+        if let Some(around) = around.filter(|_| !tries) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
                 Err(error) => error.effects(),
@@ -228,6 +236,7 @@ impl<R: Runtime> Entry<'_, R> {
 
     async fn dispatch(self, frame: Arc<Frame>, input: Value, begins: Option<Begins>) -> Result<ToolResult, CallError> {
         let Self { host, tool, decision, .. } = self;
+        let decision = decision.map(|decided| decided.decision);
         let input = if input.is_null() && host.view.is_some() { Value::object::<Text, Value>([]) } else { input };
         let root_input = begins.as_ref().map(|_| input.clone());
         let scope = Arc::new(Scope { frame: frame.clone(), host: Arc::new(host) });
@@ -332,6 +341,7 @@ impl Begins {
         record.created = life.now();
         if let Some(view) = &host.view {
             record.generation = view.generation;
+            record.forged = super::forged_of(view, tool);
         }
         let said = self.said.unwrap_or_default();
         let claim = Claim { owner: said.owner.unwrap_or_default(), at: record.created, lease: said.lease };

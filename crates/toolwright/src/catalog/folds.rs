@@ -172,11 +172,23 @@ impl<R: Runtime> View<R> {
         for (entry, hooks) in self.with_hooks(&self.folds.rules) {
             if entry.is_available(cx) {
                 let own = hooks.rules(cx).unwrap_or_default().into_iter();
-                rules.extend(own.filter_map(|rule| Some((entry.id(), trimmed(rule)?))));
+                rules.extend(own.filter_map(|rule| Some((entry.id(), self.admitted_rule(entry, rule)?))));
             }
         }
         rules.sort_by_key(|(_, rule)| rule.order);
         rules
+    }
+
+    /// The rule, trimmed, if there is anything in it and the host lets it in.
+    fn admitted_rule(&self, entry: &Registered<R>, rule: Rule) -> Option<Rule> {
+        let mut rule = trimmed(rule)?;
+        if let Some(max) = self.options.policy.rule_chars
+            && let Some((end, _)) = rule.text.char_indices().nth(max)
+        {
+            rule.text.truncate(end);
+        }
+        let admitted = self.options.rule_filter.as_ref().is_none_or(|port| quietly(|| port(entry.id(), &rule)).unwrap_or(false));
+        admitted.then_some(rule)
     }
 
     /// What the available tools have for one part of the model's context: by their order, equal ones by that of
@@ -304,7 +316,7 @@ impl<R: Runtime> View<R> {
     pub fn finalize(&self, decision: &R::Decision, cx: &R::Context, phase: &R::Phase) -> Result<(), CallError> {
         let mut failures = Vec::new();
         self.finalize_into(decision, cx, phase, &mut failures);
-        self.finalized(failures)
+        self.finalized(failures, None)
     }
 
     pub(super) fn finalize_into(&self, decision: &R::Decision, cx: &R::Context, phase: &R::Phase, failures: &mut Vec<(Text, Refusal)>) {
@@ -315,8 +327,8 @@ impl<R: Runtime> View<R> {
         }
     }
 
-    pub(super) fn finalized(&self, failures: Vec<(Text, Refusal)>) -> Result<(), CallError> {
-        if failures.is_empty() { Ok(()) } else { Err(CallError::from(Fault::Finalize { failures }).with_public_code(self)) }
+    pub(super) fn finalized(&self, failures: Vec<(Text, Refusal)>, value: Option<Value>) -> Result<(), CallError> {
+        if failures.is_empty() { Ok(()) } else { Err(CallError::from(Fault::Finalize { failures, value }).with_public_code(self)) }
     }
 }
 

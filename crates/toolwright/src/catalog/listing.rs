@@ -225,7 +225,7 @@ impl<R: Runtime> View<R> {
     pub fn select(&self, id: &str, raw: Value, cx: &R::Context) -> Result<Value, CallError> {
         let entry = self.require(id)?;
         self.admit_available(entry, cx)?;
-        let input = self.parsed(entry, raw).map_err(|fault| CallError::from(fault).with_public_code(self))?;
+        let input = Self::parsed(entry, raw, self.options.policy.limits.value_bytes_max).map_err(|error| error.with_public_code(self))?;
         let Some(hooks) = &entry.tool.0.hooks else { return Ok(input) };
         hooks.resolve(input, cx).map_err(|refusal| {
             let tool = entry.tool.0.name.clone();
@@ -233,19 +233,19 @@ impl<R: Runtime> View<R> {
         })
     }
 
-    fn parsed(&self, entry: &Registered<R>, raw: Value) -> Result<Value, Fault> {
+    /// Stage S4 of a call, for arguments that no call is made with.
+    fn parsed(entry: &Registered<R>, raw: Value, max: u64) -> Result<Value, CallError> {
         let mut input = if raw.is_null() { Value::object::<Text, Value>([]) } else { raw };
-        let max = self.options.policy.limits.value_bytes_max;
         if input.weight() > max || input.depth() > limits::VALUE_DEPTH_MAX {
             let message = format!("would print as more than {max} bytes, or nest more than {} deep", limits::VALUE_DEPTH_MAX);
-            return Err(Fault::TooLarge { what: "arguments", message, state: EffectState::NotStarted });
+            return Err(Fault::TooLarge { what: "arguments", message, state: EffectState::NotStarted }.into());
         }
         let invalid = |issues| Fault::InvalidInput { tool: entry.tool.0.name.clone(), issues, by_page: false };
         match &entry.tool.0.input {
             Some(schema) => schema.prepare(&mut input, &mut Vec::new()).map_err(invalid)?,
             None if input.as_object().is_none() => {
                 let message = format!("arguments are an object, and this is {}", input.kind());
-                return Err(invalid(vec![SchemaIssue { pointer: String::new(), message }]));
+                return Err(invalid(vec![SchemaIssue { pointer: String::new(), message }]).into());
             }
             None => {}
         }

@@ -1,6 +1,7 @@
 //! One turn of an agent's loop: everything that a decision must go through, in the one right order. Calls what a host
 //! could call itself; it has no way of its own to a tool.
 
+use super::enter::Decided;
 use std::sync::Arc;
 
 use super::{Catalog, ToolResult};
@@ -75,7 +76,8 @@ impl<R: Runtime> Catalog<R> {
         for phase in phases {
             self.finalize_into(&turn.decision, &cx, phase, &mut failures);
         }
-        match outcome.and_then(|()| self.finalized(failures)) {
+        let output = turn.result.as_ref().and_then(|result| result.output.clone());
+        match outcome.and_then(|()| self.finalized(failures, output)) {
             Ok(()) => Ok(turn),
             Err(error) => Err(Self::after(turn, error)),
         }
@@ -105,7 +107,9 @@ impl<R: Runtime> Catalog<R> {
             }
             path.push(invocation.into());
             turn.resumed = self.resume(&turn.decision, cx)?;
-            let result = self.call(&turn.decision, cx.clone()).await?;
+            let Some(entry) = self.claimed(invocation) else { return Err(self.not_found(invocation)) };
+            let decided = Decided { decision: &turn.decision, resumes: turn.resumed };
+            let result = self.decided(entry, decided, cx.clone()).await?;
             turn.effects.extend(result.effects.iter().cloned());
             turn.result = Some(result);
             turn.terminal = self.is_terminal(R::invocation_id(&turn.decision));

@@ -12,6 +12,11 @@ use crate::value::{Text, Value};
 /// The tool of a name now, and whether a step may use it.
 pub(crate) type Judge<'a, R> = dyn Fn(&str) -> (Option<ToolDef<R>>, Chainability) + 'a;
 
+/// Arguments that do not fit, behind a composer's own gate.
+const INVALID_ARGS: &str = "invalid_args";
+/// Arguments that do not fit, in a catalogue.
+pub(crate) const INVALID_INPUT: &str = "invalid_input";
+
 /// Finds everything at once. `known` are the names for suggestions.
 pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &Judge<'_, R>, known: &[&str]) -> Vec<SpecIssue> {
     let (spec, mut issues) = CompositeSpec::read_all(spec, dialect);
@@ -20,6 +25,8 @@ pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &J
         Ok(compiled) => issues.extend(compiled.warnings),
         Err(found) => issues.extend(found),
     }
+    // Only a composer has a dialect of its own.
+    let code = if dialect.is_some() { INVALID_ARGS } else { INVALID_INPUT };
     // A step without a tool was named above.
     for (index, step) in spec.steps.iter().enumerate().filter(|(_, step)| !step.tool.trim().is_empty()) {
         let (tool, verdict) = judge(&step.tool);
@@ -31,7 +38,7 @@ pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &J
             None => issues.push(unknown_tool(index, step, known)),
             Some(tool) => {
                 issues.extend(not_allowed(index, step, verdict));
-                issues.extend(wiring(index, step, &tool));
+                issues.extend(wiring(index, step, &tool, code));
             }
         }
     }
@@ -65,8 +72,9 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
     }
 }
 
-/// Arguments that a tool does not take although it takes no others, and required ones that are never given.
-pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R>) -> Vec<SpecIssue> {
+/// Arguments that a tool does not take although it takes no others, and required ones that are never given. `code` is
+/// that of the call that would end with it.
+pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R>, code: &'static str) -> Vec<SpecIssue> {
     let Some(schema) = tool.input_schema() else { return Vec::new() };
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut issues = Vec::new();
@@ -82,7 +90,7 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
             );
             issues.push(SpecIssue {
                 severity: Severity::Error,
-                code: "invalid_args",
+                code,
                 message: format!("`{}` takes no argument `{}`", step.tool, crate::cut(key, 60)),
                 help: Some(help),
                 pointer: format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1")),
@@ -94,7 +102,7 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
     for name in required.iter().filter_map(Value::as_str).filter(|name| step.input_mapping.get(name).is_none()) {
         issues.push(SpecIssue {
             severity: Severity::Error,
-            code: "invalid_args",
+            code,
             message: format!("`{}` needs the argument `{name}`, and the step does not give it", step.tool),
             help: Some(format!("add `{name}` to the step's `inputMapping`")),
             pointer: format!("/steps/{index}/inputMapping"),

@@ -97,6 +97,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             cancel: around.cancel.clone(),
             diagnostics: around.scope(call.step),
             logger: around.logger.clone(),
+            resumed: false,
             effectless: around.effectless || accepted_without_effects(call, body),
             nested: Nested::default(),
         };

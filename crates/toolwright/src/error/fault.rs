@@ -201,6 +201,8 @@ pub enum Fault {
     Finalize {
         /// Tool and refusal, in order.
         failures: Vec<(Text, Refusal)>,
+        /// What the tool of the turn gave, which is not lost with them.
+        value: Option<Value>,
     },
     /// There is no finalizer.
     NoFinalizer,

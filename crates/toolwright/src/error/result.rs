@@ -115,7 +115,7 @@ impl Fault {
             }
             Self::Forbidden { tool, .. } => format!("`{}` is not available here", crate::cut(tool, 80)),
             Self::Inspected { refusal, .. } | Self::Denied { refusal, .. } | Self::Rejected { refusal, .. } => {
-                format!("{} ({})", refusal.message, refusal.code)
+                if refusal.code == "refused" { refusal.message.clone() } else { format!("{} ({})", refusal.message, refusal.code) }
             }
             Self::Hook { hook, tool, refusal } if tool.is_empty() => format!("`{hook}` did not answer: {}", refusal.message),
             Self::Hook { hook, tool, refusal } => {
@@ -139,7 +139,7 @@ impl Fault {
                 format!("the composite reaches itself: {}", path.iter().map(Text::as_str).collect::<Vec<_>>().join(" > "))
             }
             Self::RewriteLoop { path } => format!("the turn was handed on too often: {}", names(path)),
-            Self::Finalize { failures } => {
+            Self::Finalize { failures, .. } => {
                 let said: Vec<String> = failures.iter().map(|(tool, refusal)| format!("`{tool}`: {}", refusal.message)).collect();
                 format!("not everything could be ended: {}", said.join("; "))
             }

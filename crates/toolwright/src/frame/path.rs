@@ -28,7 +28,10 @@ impl RunId {
     pub(crate) fn text(&self) -> Text {
         match self {
             Self::Given(id) => id.clone(),
-            Self::Drawn(bits) => format!("{bits:032x}").into(),
+            Self::Drawn(bits) => {
+                let digit = |at: u32| char::from_digit((bits >> (124 - 4 * at) & 15) as u32, 16).unwrap_or('0');
+                (0..32).map(digit).collect::<String>().into()
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A run without a history only appends: its keys cannot come twice, so nothing is looked up and no path is written
 //! out. A run that was opened again, or a key that may repeat, is looked up in an index that is made when first needed.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -124,18 +125,21 @@ impl MemoryJournal {
             let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", crate::cut(&run.id, 80), run.format);
             return Err(JournalError::new(JournalErrorKind::Corrupt, reason));
         }
-        // What is forgotten is dropped after the lock is given back.
-        let _forgotten;
         let mut kept = self.kept();
-        if let Some(there) = kept.by_id.get(&run.id).cloned() {
-            drop(kept);
-            return there.reopen(&run, claim);
-        }
-        let run = Arc::new(MemoryRun::new(run, claim));
-        _forgotten = if kept.in_order.len() >= self.runs_max { kept.forget_one() } else { None };
-        kept.by_id.insert(run.head.id.clone(), run.clone());
-        kept.in_order.push_back(run.clone());
-        Ok(run)
+        let fresh = match kept.by_id.entry(run.id.clone()) {
+            Slot::Occupied(there) => {
+                let there = there.get().clone();
+                drop(kept);
+                return there.reopen(&run, claim);
+            }
+            Slot::Vacant(slot) => slot.insert(Arc::new(MemoryRun::new(run, claim))).clone(),
+        };
+        kept.in_order.push_back(fresh.clone());
+        let forgotten = if kept.in_order.len() > self.runs_max { kept.forget_one() } else { None };
+        drop(kept);
+        // Freeing a run takes a while, and nobody has to wait for it.
+        drop(forgotten);
+        Ok(fresh)
     }
 }
 
@@ -204,6 +208,7 @@ impl MemoryRun {
     }
 
     /// The state, for a claim that is still the newest.
+    #[inline]
     fn as_of(&self, epoch: u64) -> Result<MutexGuard<'_, State>, JournalError> {
         let state = self.state();
         let newest = state.claimed.epoch;
@@ -222,6 +227,7 @@ impl MemoryRun {
         Ok(admission)
     }
 
+    #[inline]
     fn push_as(&self, epoch: u64, record: Record) -> Result<(), JournalError> {
         self.as_of(epoch)?.records.push(record);
         Ok(())

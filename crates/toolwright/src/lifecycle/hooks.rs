@@ -126,13 +126,6 @@ pub(crate) fn put<H: ?Sized>(slot: &mut Option<Arc<H>>, twice: &mut Vec<&'static
 }
 
 impl<R: Runtime> Hooks<R> {
-    /// All hooks of one object.
-    pub(crate) fn of<L: Lifecycle<R> + ?Sized>(lifecycle: &Arc<L>) -> Self {
-        let mut hooks = Self::default();
-        hooks.install(lifecycle);
-        hooks
-    }
-
     /// As a declaration keeps them: nothing, when no hook was set.
     pub(crate) fn into_shared(self) -> Option<Arc<Self>> {
         let any = self.names().next().is_some() || !self.twice.is_empty();

@@ -33,6 +33,13 @@ fn decision() -> Decision {
     Decision::new("a", json!({}))
 }
 
+/// All hooks of one object.
+fn of<R: Runtime, L: Lifecycle<R>>(lifecycle: &Arc<L>) -> Hooks<R> {
+    let mut hooks = Hooks::default();
+    hooks.install(lifecycle);
+    hooks
+}
+
 #[test]
 fn closures_need_no_types() {
     let hooks = probe::<App>()
@@ -80,7 +87,7 @@ fn what_is_not_set_is_neutral() {
     struct Nothing;
     impl Lifecycle<App> for Nothing {}
     let (d, cx) = (decision(), CALLER);
-    for hooks in [Hooks::<App>::default(), Hooks::of(&Arc::new(Nothing))] {
+    for hooks in [Hooks::<App>::default(), of(&Arc::new(Nothing))] {
         assert!(hooks.is_available(&cx) && !hooks.is_conditional());
         assert_eq!(hooks.supports_goal("g", &cx), Ok(None));
         assert_eq!((hooks.rules(&cx), hooks.fields(&cx)), (Ok(vec![]), Ok(vec![])));
@@ -158,7 +165,7 @@ impl Drop for Bomb {
 
 #[test]
 fn a_panic_is_a_refusal_that_names_the_hook() {
-    let hooks = Hooks::of(&Arc::new(Breaks));
+    let hooks = of(&Arc::new(Breaks));
     let refusal = hooks.authorize(&Access::new("mail", &CALLER)).unwrap_err();
     assert_eq!(refusal.code, "hook_panicked");
     assert_eq!(refusal.message, "the hook `authorize` panicked: no idea about mail");

@@ -15,7 +15,10 @@ use crate::value::Text;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegisterError {
+pub struct RegisterError(Box<Refused>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refused {
     tool: Text,
     index: Option<usize>,
     first: RegisterFault,
@@ -149,55 +152,55 @@ pub enum RegisterFault {
 impl RegisterError {
     /// An error with one reason.
     pub(crate) fn new(tool: impl Into<Text>, fault: RegisterFault) -> Self {
-        Self { tool: tool.into(), index: None, first: fault.clone(), all: vec![fault] }
+        Self(Box::new(Refused { tool: tool.into(), index: None, first: fault.clone(), all: vec![fault] }))
     }
 
     /// None when no reason is more than a warning.
     pub(crate) fn of(tool: &Text, faults: Vec<RegisterFault>) -> Option<Self> {
         let first = faults.iter().find(|fault| fault.is_error())?.clone();
-        Some(Self { tool: tool.clone(), index: None, first, all: faults })
+        Some(Self(Box::new(Refused { tool: tool.clone(), index: None, first, all: faults })))
     }
 
     pub(crate) fn at(mut self, index: usize) -> Self {
-        self.index = Some(index);
+        self.0.index = Some(index);
         self
     }
 
     /// Id of the declaration; of an output protocol, its id.
     pub fn tool(&self) -> &str {
-        &self.tool
+        &self.0.tool
     }
 
     /// Its position among several that were given at once, from 0.
     pub fn index(&self) -> Option<usize> {
-        self.index
+        self.0.index
     }
 
     /// The first reason, in the order in which a registry looks.
     pub fn fault(&self) -> &RegisterFault {
-        &self.first
+        &self.0.first
     }
 
     /// Every reason.
     pub fn faults(&self) -> impl Iterator<Item = &RegisterFault> {
-        self.all.iter().filter(|fault| fault.is_error())
+        self.0.all.iter().filter(|fault| fault.is_error())
     }
 
     /// The code of the first reason.
     pub fn code(&self) -> &'static str {
-        self.first.code()
+        self.0.first.code()
     }
 
     /// Every reason and every warning, each with its code, sentence and help.
     pub fn issues(&self) -> Vec<SpecIssue> {
-        self.all.iter().map(|fault| fault.issue(&self.tool)).collect()
+        self.0.all.iter().map(|fault| fault.issue(&self.0.tool)).collect()
     }
 }
 
 impl std::fmt::Display for RegisterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<String> = self.faults().map(|fault| fault.issue(&self.tool).message).collect();
-        write!(f, "`{}` cannot be registered: {}", crate::cut(&self.tool, 80), messages.join("; "))
+        let messages: Vec<String> = self.faults().map(|fault| fault.issue(&self.0.tool).message).collect();
+        write!(f, "`{}` cannot be registered: {}", crate::cut(&self.0.tool, 80), messages.join("; "))
     }
 }
 

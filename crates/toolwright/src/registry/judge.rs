@@ -161,7 +161,7 @@ impl<R: Runtime> View<R> {
         if entry.audience() != own && !self.options.policy.hidden.contains(&step.tool) {
             wrong(audience_issue(index, &step.tool, entry.audience(), own));
         }
-        lint::wiring(index, step, &entry.tool).into_iter().for_each(&mut wrong);
+        lint::wiring(index, step, &entry.tool, lint::INVALID_INPUT).into_iter().for_each(&mut wrong);
         if entry.is_terminal() && index + 1 < composite.spec.steps.len() {
             faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
         }

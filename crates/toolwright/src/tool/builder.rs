@@ -94,6 +94,7 @@ impl<R: Runtime> ToolBuilder<R> {
             fingerprint: None,
             reconcile: None,
             body: Body::Missing,
+            health: None,
             root: OnceLock::new(),
         };
         Self { def, hooks: Hooks::default() }

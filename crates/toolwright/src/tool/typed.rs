@@ -19,6 +19,7 @@ use crate::value::Value;
 /// assert!(nine.input_schema().is_some());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "No arguments.")]
 pub struct NoInput {}
 
 /// A tool as a type: for tools with state, or with many hooks. `async fn execute` is fine in the implementation.

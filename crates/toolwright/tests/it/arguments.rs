@@ -51,7 +51,7 @@ fn an_integral_number_is_written_as_an_integer_where_one_is_wanted() {
         }
     }
     for wrong in [r#"{"n":100.5}"#, r#"{"n":"100"}"#, r#"{"n":true}"#, r#"{"n":[1.0]}"#, r#"{"list":[1.5]}"#] {
-        assert_eq!(received(schema, wrong).unwrap_err().code(), "invalid_args", "{wrong}");
+        assert_eq!(received(schema, wrong).unwrap_err().code(), "invalid_input", "{wrong}");
     }
 }
 
@@ -67,7 +67,7 @@ fn a_stray_null_is_left_out_and_nothing_else_is_ever_changed() {
         assert_eq!(received(schema, sent).unwrap(), (got.to_owned(), vec![]));
     }
     for wrong in [r#"{"id":null}"#, r#"{"id":"1","list":[null]}"#, r#"{"id":"1","name":null,"size":"x"}"#, "{}", "[]", r#""text""#, "7"] {
-        assert_eq!(received(schema, wrong).unwrap_err().code(), "invalid_args", "{wrong}");
+        assert_eq!(received(schema, wrong).unwrap_err().code(), "invalid_input", "{wrong}");
     }
 }
 
@@ -203,7 +203,7 @@ fn a_typed_tool_has_the_schemas_of_its_types() {
     let result = block_on(run(&catalog, "search", json!({"query": "x", "limit": null}))).unwrap();
     assert_eq!(result.output.unwrap().pointer("/best/title"), Some(&json!("x None 0 search")));
     for wrong in [json!({}), json!({"query": 7}), json!({"query": "x", "limit": 256}), json!({"query": "x", "limit": -1})] {
-        assert_eq!(block_on(run(&catalog, "search", wrong.clone())).unwrap_err().code(), "invalid_args", "{wrong}");
+        assert_eq!(block_on(run(&catalog, "search", wrong.clone())).unwrap_err().code(), "invalid_input", "{wrong}");
     }
     assert_eq!(block_on(run(&catalog, "search", json!({"query": ""}))).unwrap_err().message(), "nothing to search for");
 }
@@ -228,7 +228,7 @@ fn schemas_that_a_host_gives_win_over_those_of_the_types() {
     let tool = tool("t", "A tool").reads().input_schema(strict.clone()).run_sync(|input: Input, _| Ok(input.n));
     assert_eq!(tool.input_schema(), Some(&strict));
     let catalog = only(tool);
-    assert_eq!(block_on(run(&catalog, "t", json!({"n": 10}))).unwrap_err().code(), "invalid_args");
+    assert_eq!(block_on(run(&catalog, "t", json!({"n": 10}))).unwrap_err().code(), "invalid_input");
     assert_eq!(block_on(run(&catalog, "t", json!({"n": 9}))).unwrap().output, Some(json!(9)));
 }
 
@@ -247,7 +247,7 @@ fn arguments_can_be_fixed() {
     block_on(run(&catalog, "read_head", json!({"path": "a"}))).unwrap();
     assert_eq!(log.all()[0].input, json!({"path": "a", "head": 100}));
     let error = block_on(run(&catalog, "read_head", json!({"path": "a", "head": 1}))).unwrap_err();
-    assert_eq!(error.code(), "invalid_args", "a caller neither sees nor gives a fixed argument");
+    assert_eq!(error.code(), "invalid_input", "a caller neither sees nor gives a fixed argument");
     assert_eq!(log.all().len(), 1);
     assert!(fixed(json!({"hed": 100})).unwrap_err().to_string().contains("`hed`"));
     // What the tool would refuse is refused when it is fixed: the handler only ever gets arguments that fit.
@@ -268,7 +268,7 @@ fn what_a_fixed_argument_asks_of_the_others_still_counts() {
     let fixed = Object::from_pairs([("mode", "some")]);
     let catalog = Registry::new().with(pick.with_pinned(fixed).unwrap()).unwrap().seal();
     let error = block_on(run(&catalog, "pick", json!({}))).unwrap_err();
-    assert_eq!((error.code(), error.effect_state()), ("invalid_args", toolwright::EffectState::NoEffect), "{error}");
+    assert_eq!((error.code(), error.effect_state()), ("invalid_input", toolwright::EffectState::NoEffect), "{error}");
     assert!(error.message().contains("names") && log.is_empty(), "{error}");
     let result = block_on(run(&catalog, "pick", json!({"names": ["a"]}))).unwrap();
     assert_eq!(result.output, Some(json!({"names": ["a"], "mode": "some"})));

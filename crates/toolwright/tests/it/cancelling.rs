@@ -59,7 +59,7 @@ fn nothing_starts_in_a_run_that_was_cancelled_before() {
     source.cancel();
     for name in ["main", "read", "send"] {
         let error = block_on(catalog.invoke(Invocation::new(name, json!({})).cancel(source.token()), ())).unwrap_err();
-        assert_eq!(error.code(), "step_aborted", "{name}");
+        assert_eq!(error.code(), "cancelled", "{name}");
         assert_eq!(error.effect_state(), EffectState::NotStarted);
         assert_eq!(detail(&error, "unknownEffect"), None);
     }
@@ -77,7 +77,7 @@ fn no_step_starts_after_a_cancellation() {
     });
     let catalog = catalog([first, log.echo("read")], &steps(&[("a", "first", json!({})), ("b", "read", json!({}))]));
     let error = block_on(catalog.invoke(main().cancel(source.token()), ())).unwrap_err();
-    assert_eq!(error.code(), "step_aborted");
+    assert_eq!(error.code(), "cancelled");
     assert_eq!(log.tools(), ["first"]);
     assert_eq!(detail(&error, "step"), Some(json!("b")));
     assert_eq!(detail(&error, "completed"), Some(json!(["a"])));
@@ -113,7 +113,7 @@ fn a_writing_tool_is_told_and_may_still_answer() {
     });
     let catalog = catalog([obeys, log.echo("read")], &steps(&[("a", "obeys", json!({})), ("b", "read", json!({}))]));
     let error = cancelled_at(&catalog, &started, main()).unwrap_err();
-    assert_eq!(error.code(), "step_aborted", "the answer counts, the next step does not start");
+    assert_eq!(error.code(), "cancelled", "the answer counts, the next step does not start");
     assert_eq!(detail(&error, "completed"), Some(json!(["a"])));
     assert_eq!(error.effects().len(), 1);
     assert!(log.is_empty());
@@ -245,7 +245,7 @@ fn field_c53_stopping_sends_no_more_and_tells_what_is_unknown() {
         outcomes.iter().map(|outcome| outcome.as_ref().map_err(|error| (error.code(), error.effect_state())).unwrap_err()).collect();
     assert_eq!(
         codes,
-        [("cancelled", EffectState::Unknown), ("tool_failed", EffectState::NoEffect), ("step_aborted", EffectState::NotStarted)]
+        [("cancelled", EffectState::Unknown), ("tool_failed", EffectState::NoEffect), ("cancelled", EffectState::NotStarted)]
     );
     assert_eq!(log.tools(), ["ok_effect", "bad"], "the third was not sent");
 }
@@ -311,7 +311,7 @@ fn a_cancelled_run_does_not_wait_for_the_person_who_is_asked() {
     let catalog = registry.seal();
     let run = async { tokio::time::timeout(Duration::from_secs(20), async { cancelled(&catalog, &asked, main()).await }).await };
     let error = block_on(run).expect("the run ends").unwrap_err();
-    assert_eq!(error.code(), "step_aborted");
+    assert_eq!(error.code(), "cancelled");
     assert_eq!(detail(&error, "step"), Some(json!("a")));
     assert!(log.is_empty());
 }

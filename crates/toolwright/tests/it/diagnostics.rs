@@ -396,12 +396,18 @@ fn the_runtime_tells_the_members_that_are_documented() {
     block_on(catalog.invoke(Invocation::new("main", json!({})).diagnostics(events.scope()), ())).unwrap_err();
     let told: Vec<(&str, Value)> = events.all().into_iter().map(|fact| (fact.event.as_str(), fact.payload)).collect();
     let expected = [
+        ("tool_started", json!({ "path": "main", "tool": "main", "kind": "composite", "dry": false, "seq": 0 })),
         ("step_started", json!({ "path": "main/0:a", "index": 0, "count": 2, "step": "a", "tool": "send", "sideEffects": true })),
+        ("tool_started", json!({ "path": "main/0:a", "tool": "send", "kind": "tool", "dry": false, "seq": 1 })),
+        ("tool_succeeded", json!({ "path": "main/0:a", "tool": "send", "kind": "tool", "dry": false, "seq": 2 })),
         ("step_finished", json!({ "path": "main/0:a", "index": 0, "ok": true })),
         ("step_started", json!({ "path": "main/1:b", "index": 1, "count": 2, "step": "b", "tool": "slow", "sideEffects": false })),
+        ("tool_started", json!({ "path": "main/1:b", "tool": "slow", "kind": "tool", "dry": false, "seq": 3 })),
         ("progress", json!({ "path": "main/1:b", "message": "half", "done": 1.0 })),
         ("progress", json!({ "path": "main/1:b", "message": "who knows" })),
+        ("tool_failed", json!({ "path": "main/1:b", "tool": "slow", "kind": "tool", "code": "own", "dry": false, "seq": 4 })),
         ("step_finished", json!({ "path": "main/1:b", "index": 1, "ok": false, "code": "own" })),
+        ("tool_failed", json!({ "path": "main", "tool": "main", "kind": "composite", "code": "own", "dry": false, "seq": 5 })),
     ];
     let (warnings, others): (Vec<_>, Vec<_>) = told.into_iter().partition(|(event, _)| *event == "warning");
     assert_eq!(others, expected);

@@ -81,7 +81,7 @@ fn the_rule_and_the_arguments_come_before_the_given_output() {
     let spec = steps(&[("send", "send", json!({"to": "$input.to?"}))]);
     let catalog = catalog([send], &spec);
     let error = dry(&catalog, StepOutputs::new().with("send", 1)).unwrap_err();
-    assert_eq!(error.code(), "invalid_args");
+    assert_eq!(error.code(), "invalid_input");
 
     let tool = log.writes("send");
     let composer = toolwright::Composer::new(toolwright::HostGate::new(move |_| Some(tool.clone())));

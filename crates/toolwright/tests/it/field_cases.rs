@@ -31,7 +31,7 @@ fn text<'v>(case: &'v Value, pointer: &str) -> &'v str {
 fn code_of(kind: &str) -> &str {
     match kind {
         "invalid_reference_syntax" => "invalid_reference",
-        "invalid_arguments" => "invalid_args",
+        "invalid_arguments" => "invalid_input",
         other => other,
     }
 }

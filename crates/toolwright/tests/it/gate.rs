@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, HostChecks, HostGate, Impact,
-    Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
+    Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, EffectState, HostChecks, HostGate,
+    Impact, Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, detail, run, steps};
@@ -65,7 +65,7 @@ fn a_bare_callback_composes_nothing() {
     let spec = steps(&[("a", "read", json!({}))]);
     assert!(bare.has_side_effecting_step(&spec));
     assert_eq!(pipeline(&bare, &spec, json!({})).unwrap_err().code(), "compose_needs_gate");
-    let built = bare.build("x", "", json!({}), &spec).unwrap();
+    let built = bare.build("x", "A tool", json!({}), &spec).unwrap();
     let mut registry = Registry::new();
     registry.register(built).unwrap();
     assert_eq!(block_on(run(&registry.seal(), "x", json!({}))).unwrap_err().code(), "compose_needs_gate");
@@ -73,7 +73,7 @@ fn a_bare_callback_composes_nothing() {
 
     // A gate that is bound later serves composites built before.
     let log = Log::new();
-    let built = bare.build("x", "", json!({}), &spec).unwrap();
+    let built = bare.build("x", "A tool", json!({}), &spec).unwrap();
     let read = log.echo("read");
     bare.bind(Binding::new().gate(HostGate::new(move |_| Some(read.clone()))));
     assert!(bare.has_gate());
@@ -155,7 +155,7 @@ fn the_list_is_read_at_every_check() {
     composer.bind(Binding::new().side_effecting_tools(["second"]));
     *slot.lock().unwrap() = Some(composer.clone());
     let spec = steps(&[("a", "first", json!({})), ("b", "second", json!({}))]);
-    let built = composer.build("built", "", json!({}), &spec).unwrap();
+    let built = composer.build("built", "A tool", json!({}), &spec).unwrap();
     let error = pipeline(&composer, &spec, json!({})).unwrap_err();
     assert_eq!(error.code(), "step_not_chainable");
     assert_eq!(log.tools(), ["first"]);
@@ -334,8 +334,25 @@ fn host_checks_come_in_their_order_and_before_the_tool() {
         (checks(&[], true, true), "step_aborted", 1),
     ] {
         asked.lock().unwrap().clear();
-        let catalog = checked(&log, checks);
+        if code != "step_aborted" {
+            let error = block_on(run(&checked(&log, checks.clone()), "one", json!({}))).unwrap_err();
+            assert_eq!(error.code(), code, "{error}");
+            assert_eq!(asked.lock().unwrap().len(), asks, "{code}");
+            assert_eq!(detail(&error, "step"), Some(json!("s")));
+        }
+        // In a catalogue, a call whose life is over is told so before anybody is asked.
+        asked.lock().unwrap().clear();
+        let catalog = checked(&log, checks.clone());
         let error = block_on(catalog.invoke(Invocation::new("one", json!({})).cancel(cancelled.token()), ())).unwrap_err();
+        assert_eq!((error.code(), error.effect_state()), ("cancelled", EffectState::NotStarted), "{error}");
+        assert_eq!(asked.lock().unwrap().len(), 0, "{code}");
+        // Behind a composer's gate, the checks come first.
+        let send = log.writes("send");
+        let composer: Composer = Composer::new(HostGate::new(move |_| Some(send.clone())).checks(checks));
+        composer.bind(Binding::new().side_effecting_tools(["send"]));
+        let options = PipelineOptions::new().cancel(cancelled.token());
+        let spec = steps(&[("s", "send", json!({}))]);
+        let error = block_on(composer.run_pipeline(&spec, json!({}), Context::default(), options)).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert_eq!(asked.lock().unwrap().len(), asks, "{code}");
         assert_eq!(detail(&error, "step"), Some(json!("s")));
@@ -395,7 +412,7 @@ fn the_instance_that_was_checked_is_the_one_that_runs() {
     let composer = Composer::new(Swapping { tools: vec![kind("checked"), evil.clone()], at: AtomicUsize::new(0) });
     let spec = steps(&[("a", "t", json!({}))]);
     composer.bind(Binding::new());
-    let built = composer.build("b", "", json!({}), &spec).unwrap();
+    let built = composer.build("b", "A tool", json!({}), &spec).unwrap();
     let mut registry = Registry::new();
     registry.register(built).unwrap();
     let catalog = registry.seal();
@@ -404,7 +421,7 @@ fn the_instance_that_was_checked_is_the_one_that_runs() {
     assert!(log.is_empty());
 
     let composer = Composer::new(Swapping { tools: vec![kind("first"), kind("second"), evil], at: AtomicUsize::new(0) });
-    let built = composer.build("b", "", json!({}), &spec).unwrap();
+    let built = composer.build("b", "A tool", json!({}), &spec).unwrap();
     let mut registry = Registry::new();
     registry.register(built).unwrap();
     let catalog = registry.seal();
@@ -445,7 +462,7 @@ fn a_built_composite_knows_how_deep_it_is_and_every_tool_it_touches() {
     let composer = Composer::new(HostGate::new(move |name| tools.lock().unwrap().iter().find(|tool| tool.name() == name).cloned()));
     for depth in 1..=9 {
         let inner = if depth == 1 { "leaf".to_owned() } else { format!("c{}", depth - 1) };
-        let built = composer.build(&format!("c{depth}"), "", json!({}), &steps(&[("s", &inner, json!({}))])).unwrap();
+        let built = composer.build(&format!("c{depth}"), "A tool", json!({}), &steps(&[("s", &inner, json!({}))])).unwrap();
         assert_eq!(built.composite().unwrap().depth(), depth);
         assert_eq!(built.composite().unwrap().tools().len(), depth as usize);
         made.lock().unwrap().push(built);

@@ -45,7 +45,7 @@ fn a_composite_accepted_without_effects_has_none_when_a_tool_in_it_is_replaced()
     let composer = shelf.composer();
     composer.bind(Binding::new().side_effecting_tools(["send"]));
     for (name, inner) in [("inner", "send"), ("middle", "inner")] {
-        let built = composer.build(name, "", json!({}), &one(inner)).unwrap();
+        let built = composer.build(name, "A tool", json!({}), &one(inner)).unwrap();
         assert_eq!(built.has_side_effects(), Some(false));
         shelf.put(name, built);
     }
@@ -119,7 +119,7 @@ fn composites_of_a_catalogue_run_through_a_gate_over_it() {
 }
 
 #[test]
-fn a_composite_taken_to_another_catalogue_keeps_its_own_tools() {
+fn a_composite_taken_to_another_catalogue_is_linked_to_its_tools_and_judged_there() {
     let (log, strangers) = (Log::new(), Log::new());
     let catalog = sending(&log, HostChecks::new());
     // The same names at the same positions.
@@ -129,11 +129,30 @@ fn a_composite_taken_to_another_catalogue_keeps_its_own_tools() {
     registry.register(composite("main", &steps(&[("l", "look", json!({})), ("n", "notify", json!({}))]))).unwrap();
     let other = registry.seal();
     block_on(run(&other, "main", json!({}))).unwrap();
-    assert_eq!(log.tools(), ["read", "send"]);
-    assert!(strangers.is_empty());
-    // Without its catalogue it has no gate.
+    assert_eq!(strangers.tools(), ["read", "send"]);
+    assert!(log.is_empty());
+
+    // What it does follows from the tools there, not from those that it was made of.
+    let refused = |tools: [ToolDef; 2], listed: &[&str], composite: &str| {
+        let mut registry = Registry::with_policy(Policy::new().may_chain(listed.iter().copied()));
+        registry.register_all(tools).unwrap();
+        let error = registry.register(catalog.get(composite).unwrap().clone()).map(|_| ()).unwrap_err();
+        assert_eq!(registry.len(), 2, "the registry is as it was");
+        error.code()
+    };
+    assert_eq!(refused([strangers.echo("read"), strangers.writes("send")], &[], "notify"), "step_not_chainable");
+    assert_eq!(refused([strangers.echo("read"), strangers.undeclared("send")], &["send"], "notify"), "side_effects_undeclared");
+    assert_eq!(refused([strangers.echo("read"), strangers.echo("other")], &["send"], "notify"), "step_missing");
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["read"]));
+    registry.register(strangers.writes("read")).unwrap().register(catalog.get("look").unwrap().clone()).unwrap();
+    assert_eq!(registry.get("look").unwrap().has_side_effects(), Some(true));
+    assert_eq!(catalog.get("look").unwrap().has_side_effects(), Some(false));
+
+    // It needs nothing of the catalogue that it came from.
     drop(catalog);
-    assert_eq!(block_on(run(&other, "look", json!({}))).unwrap_err().code(), "compose_needs_gate");
+    block_on(run(&other, "look", json!({}))).unwrap();
+    assert_eq!(strangers.tools(), ["read", "send", "read"]);
+    assert!(log.is_empty());
 }
 
 struct Person {
@@ -154,7 +173,7 @@ fn a_composite_whose_steps_ask_nobody_is_asked_for_as_a_whole() {
     shelf.put("send", log.writes("send"));
     let composer = shelf.composer();
     composer.bind(Binding::new().side_effecting_tools(["send"]));
-    let notify = composer.build("notify", "", json!({}), &one("send")).unwrap();
+    let notify = composer.build("notify", "A tool", json!({}), &one("send")).unwrap();
     for answer in [false, true] {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let checks = HostChecks::new().approval(Some(Arc::new(Person { answer, asked: asked.clone() })));
@@ -207,7 +226,7 @@ fn composites_of_the_same_name_behind_different_gates_are_no_cycle() {
     shelf.put("read", log.echo("read"));
     let composer = shelf.composer();
     shelf.put("report", composer.build("report", "", json!({}), &one("read")).unwrap());
-    let fetch = composer.build("fetch", "", json!({}), &one("report")).unwrap();
+    let fetch = composer.build("fetch", "A tool", json!({}), &one("report")).unwrap();
     let mut registry = Registry::new();
     registry.register(fetch).unwrap();
     registry.register(composite("report", &one("fetch"))).unwrap();

@@ -191,7 +191,7 @@ fn the_written_form_of_the_records_does_not_change() {
     let cases = [
         format!(r#"{{"begin":{{"key":{},"impact":"once","composite":false,"input":{{}}}}}}"#, key()),
         format!(
-            r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"f","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
+            r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
             key()
         ),
         format!(r#"{{"finish":{{"key":{},"outcome":{{"output":null}},"state":"happened"}}}}"#, key()),

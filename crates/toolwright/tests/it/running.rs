@@ -185,8 +185,8 @@ fn arguments_are_checked_before_the_tool_and_every_problem_is_named() {
     let strict = log.close(tool("strict", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
     let spec = steps(&[("a", "echo", json!({"n": "x"})), ("b", "strict", json!({"n": "$prev.n", "o": {"a/b": 7}, "q": "$input.q?"}))]);
     let error = block_on(run_main([log.echo("echo"), strict], &spec, json!({}))).unwrap_err();
-    assert_eq!(error.code(), "invalid_args");
-    assert!(error.message().starts_with("Step \"b\" (tool: \"strict\") refused: invalid_args: "), "{error}");
+    assert_eq!(error.code(), "invalid_input");
+    assert!(error.message().starts_with("Step \"b\" (tool: \"strict\") refused: invalid_input: "), "{error}");
     let issues = detail(&error, "issues").unwrap();
     let mut pointers: Vec<&str> = issues.as_array().unwrap().iter().map(|issue| issue.get("pointer").unwrap().as_str().unwrap()).collect();
     pointers.sort_unstable();
@@ -391,20 +391,28 @@ fn an_observer_hears_every_step_and_its_progress() {
                 }
                 EventName::StepFinished => format!("< {} {} {}", said("path"), fact.payload.get("ok").unwrap(), said("code")),
                 EventName::Progress => format!("~ {} {} {:?}/{:?}", said("path"), said("message"), amount("done"), amount("total")),
-                other => format!("{other:?}"),
+                other => format!("{other} {} {} {}", said("path"), said("tool"), said("code")),
             }
         })
         .collect();
     assert_eq!(
         shown,
         [
+            "tool_started outer outer ",
             "> outer/0:i 1/2 i inner true",
+            "tool_started outer/0:i inner ",
             "> outer/0:i/0:s 1/1 s slow true",
+            "tool_started outer/0:i/0:s slow ",
             "~ outer/0:i/0:s half Some(1.0)/Some(2.0)",
+            "tool_succeeded outer/0:i/0:s slow ",
             "< outer/0:i/0:s true ",
+            "tool_succeeded outer/0:i inner ",
             "< outer/0:i true ",
             "> outer/1:b 2/2 b bad false",
+            "tool_started outer/1:b bad ",
+            "tool_failed outer/1:b bad own",
             "< outer/1:b false own",
+            "tool_failed outer outer own",
         ]
     );
 }
@@ -468,12 +476,12 @@ fn a_specification_fills_what_the_head_does_not_say() {
     let log = Log::new();
     let mut registry = Registry::new();
     registry.register(log.echo("echo")).unwrap();
-    registry.register(Composite::new("c", "A tool").spec(spec)).unwrap();
+    registry.register(Composite::new("c", "").spec(spec)).unwrap();
     let tool = registry.get("c").unwrap();
     assert_eq!(tool.description(), "from the file");
     assert!(tool.input_schema().is_some() && tool.is_composite());
     let error = block_on(run(&registry.seal(), "c", json!({}))).unwrap_err();
-    assert_eq!(error.code(), "invalid_args");
+    assert_eq!(error.code(), "invalid_input");
     assert!(log.is_empty());
 }
 

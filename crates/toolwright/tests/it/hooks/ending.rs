@@ -207,7 +207,7 @@ fn t6_23_1_a_refusal_keeps_no_other_tool_from_finalizing() {
     let failed = error(catalog.finalize(&d("a"), &cx, &Phase::After));
     assert_eq!(cx.log.all(), ["a After", "b After", "c After"]);
     assert!(
-        matches!(failed.fault(), Fault::Finalize { failures } if failures.len() == 1 && failures[0].0 == "b" && failures[0].1.code == "x")
+        matches!(failed.fault(), Fault::Finalize { failures, .. } if failures.len() == 1 && failures[0].0 == "b" && failures[0].1.code == "x")
     );
     assert_eq!(failed.code(), "finalize_failed");
 }
@@ -225,6 +225,6 @@ fn a_hook_that_panics_in_the_end_is_a_failure_of_its_tool() {
     let lost = reads("lost").finalize(|_, _, _| panic!("lost")).composition(|_| panic!("lost"));
     let catalog = catalog([lost.echoes()]);
     let failed = error(catalog.finalize(&d("a"), &cx(), &Phase::After));
-    assert!(matches!(failed.fault(), Fault::Finalize { failures } if failures[0].1.code == "hook_panicked"));
+    assert!(matches!(failed.fault(), Fault::Finalize { failures, .. } if failures[0].1.code == "hook_panicked"));
     assert_eq!(said(catalog.composition(&cx())), by("hook_failed", "lost", "hook_panicked"));
 }

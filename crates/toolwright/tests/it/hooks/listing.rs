@@ -1,6 +1,5 @@
 //! What is listed, for whom and when.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -314,7 +313,7 @@ fn listing_of_fifty() -> String {
         let tool =
             reads(&format!("tool{}", at * 37 % 50)).delegate(format!("delegate{at}")).as_intent(IntentSpec::new(format!("intent{at}")));
         let tool = tool.input_schema(json!({ "type": "object", "properties": properties.to_json() }));
-        if at % 2 == 0 { tool.goals([format!("goal{}", at % 7)]) } else { tool }.echoes()
+        if at.is_multiple_of(2) { tool.goals([format!("goal{}", at % 7)]) } else { tool }.echoes()
     };
     let catalog = catalog_with(options, (0..50).map(tool));
     let described = serde_json::to_string(&catalog.describe(None, Some(&cx()))).unwrap();
@@ -324,6 +323,7 @@ fn listing_of_fifty() -> String {
 }
 
 #[test]
+#[expect(clippy::disallowed_types, reason = "what two processes say can only be compared in two processes")]
 fn tg_3_two_processes_list_the_same_bytes() {
     const MARK: &str = "what is listed: ";
     if std::env::var_os("LIST_AND_END").is_some() {
@@ -331,7 +331,7 @@ fn tg_3_two_processes_list_the_same_bytes() {
         return;
     }
     let this = format!("{}::tg_3_two_processes_list_the_same_bytes", module_path!().split_once("::").unwrap().1);
-    let mut other = Command::new(std::env::current_exe().unwrap());
+    let mut other = std::process::Command::new(std::env::current_exe().unwrap());
     let other = other.args(["--exact", &this, "--nocapture"]).env("LIST_AND_END", "1").output().unwrap();
     let printed = String::from_utf8(other.stdout).unwrap();
     let listed = printed.lines().find_map(|line| line.strip_prefix(MARK));

@@ -96,7 +96,7 @@ fn a_tool_that_fails_and_a_finalize_that_refuses_end_with_the_error_of_the_tool(
     let fails = refuses().run_json(|_, _| async move { Err::<toolwright::Value, _>(ToolError::new("no room").code("disk_full")) });
     assert_eq!(error(turn([fails], d("a"))).code(), "disk_full");
     let failed = error(turn([refuses().echoes()], d("a")));
-    assert!(matches!(failed.fault(), Fault::Finalize { failures } if failures.len() == 2 && failures[1].1.code == "x"));
+    assert!(matches!(failed.fault(), Fault::Finalize { failures, .. } if failures.len() == 2 && failures[1].1.code == "x"));
 }
 
 #[test]

@@ -1,0 +1,347 @@
+//! Taking up a run that stopped half-way: what it was made of is compared with what there is now, and then it runs as a
+//! live run does. The journal says, call by call, what is done already.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Catalog, Invocation, ToolResult, View};
+use crate::cancel::CancelToken;
+use crate::composite::{Composite, EffectRecord};
+use crate::diagnostics::Diagnostics;
+use crate::error::{CallError, EffectState, Fault};
+use crate::frame::{Clock, RunId};
+use crate::journal::{
+    Begin, Claim, End, Eventually, FORMAT, Finish, ForgedSpec, Journal, JournalError, JournalErrorKind, Last, Record, Resolution,
+    RunHistory, RunJournal, RunRecord, StepKey,
+};
+use crate::options::Options;
+use crate::registry::{RegisterError, Registry};
+use crate::runtime::{IntoContext, Rt, Runtime};
+use crate::session;
+use crate::tool::ToolDef;
+use crate::value::{Text, Value};
+
+/// How a run is taken up again.
+///
+/// ```
+/// use toolwright::ResumeOptions;
+/// let options: ResumeOptions = ResumeOptions::new().accept(["search"]).claimed_by("worker 2", None);
+/// ```
+#[must_use]
+pub struct ResumeOptions<R: Runtime = Rt> {
+    accept: BTreeSet<Text>,
+    options: Option<Options<R>>,
+    cancel: CancelToken,
+    diagnostics: Option<Diagnostics>,
+    clock: Option<Arc<dyn Clock>>,
+    claim: Option<(Text, Option<std::time::Duration>)>,
+}
+
+impl<R: Runtime> std::fmt::Debug for ResumeOptions<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResumeOptions").field("accept", &self.accept).finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime> Default for ResumeOptions<R> {
+    fn default() -> Self {
+        Self { accept: BTreeSet::new(), options: None, cancel: CancelToken::never(), diagnostics: None, clock: None, claim: None }
+    }
+}
+
+impl<R: Runtime> ResumeOptions<R> {
+    /// Accepts no change; the policy is that of the catalogue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tools that may have changed since the run began. A composite's steps may not, whatever is accepted.
+    pub fn accept<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.accept.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Judges all tools, and those that were forged, by the policy of these options in place of the catalogue's.
+    pub fn options(mut self, options: Options<R>) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// Lets the caller cancel it.
+    pub fn cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Where its facts are told.
+    pub fn diagnostics(mut self, diagnostics: Diagnostics) -> Self {
+        self.diagnostics = Some(diagnostics);
+        self
+    }
+
+    /// The host's clock, in place of that of the options.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Who takes the run up, and for how long nobody else may.
+    pub fn claimed_by(mut self, owner: impl Into<Text>, lease: Option<std::time::Duration>) -> Self {
+        self.claim = Some((owner.into(), lease));
+        self
+    }
+
+    fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
+        let mut invocation = Invocation::new(run.tool.clone(), run.input.clone());
+        invocation = invocation.run_id(run.id.clone()).journal(journal).cancel(std::mem::take(&mut self.cancel));
+        invocation.diagnostics = self.diagnostics.take();
+        invocation.clock = self.clock.take();
+        match self.claim.take() {
+            Some((owner, lease)) => invocation.claimed_by(owner, lease),
+            None => invocation,
+        }
+    }
+}
+
+impl<R: Runtime> Catalog<R> {
+    /// Takes up a run where it stopped. A run that succeeded gives its result again. Otherwise composites that were forged for
+    /// it are made again under today's policy, every tool that it used is compared with what there is now, and the root is
+    /// called with the same run id and input: what is done is not done again.
+    ///
+    /// The context is the host's to make again, from the `context_key` that it gave.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use toolwright::{Invocation, Journal, MemoryJournal, Registry, ResumeOptions, json, tool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let catalog = Registry::new().with(echo)?.seal();
+    /// let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    /// let call = Invocation::new("echo", json!({ "x": 1 })).run_id("r1").journal(journal.clone());
+    /// catalog.invoke(call, ()).await?;
+    ///
+    /// let again = catalog.resume_run(&journal, "r1", (), ResumeOptions::new()).await?;
+    /// assert_eq!(again.output, Some(json!({ "x": 1 })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `journal` when the run is not there or cannot be read, the code of the registration when a forged composite is not
+    /// admitted any more, `changed_tool` when a tool changed that was not accepted, each before anything runs; and whatever
+    /// ends the run itself.
+    pub async fn resume_run(
+        &self,
+        journal: &Arc<dyn Journal>,
+        run: &str,
+        context: impl IntoContext<R::Context>,
+        mut options: ResumeOptions<R>,
+    ) -> Result<ToolResult, CallError> {
+        let context = context.into_context();
+        let history = match journal.load(run).get().await {
+            Ok(Some(history)) => history,
+            Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
+            Err(error) => return Err(unreadable(error)),
+        };
+        if history.run.format > FORMAT {
+            let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
+            return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
+        }
+        if let Some(result) = finished(&history, self) {
+            return Ok(result);
+        }
+        let catalog = self.rebuilt(&history.run, options.options.take())?;
+        let changed = accepted_changes(&catalog, &history, &options.accept)?;
+        let journal = if changed.is_empty() { journal.clone() } else { Arc::new(Accepting { journal: journal.clone(), changed }) };
+        let invocation = options.invocation(&history.run, journal);
+        // Boxed: it is rare, and a run has room for a whole call.
+        Box::pin(catalog.invoke(invocation, context)).await
+    }
+
+    /// This catalogue and the composites that were forged for the run.
+    fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
+        let mut missing = Vec::new();
+        for forged in &run.forged {
+            match self.get(&forged.name) {
+                None => missing.push(forged),
+                Some(entry) if session::form_of(entry) == forged.spec => {}
+                Some(_) => return Err(Fault::ChangedTool { tools: vec![forged.name.clone()] }.into()),
+            }
+        }
+        let mut registry = match options {
+            Some(options) => self.overlay(options).map_err(|error| refused(&error))?,
+            None if missing.is_empty() => return Ok(self.clone()),
+            None => Registry::next_of(self, None).numbered(self.generation()),
+        };
+        for forged in missing {
+            let composite = Composite::from_value(&forged.spec).map_err(|error| CallError::from(Fault::InvalidSpec(error)))?;
+            registry.register(composite).map_err(|error| refused(&error))?;
+        }
+        let catalog = registry.seal();
+        Ok(Self { view: catalog.view, live: self.live.clone() })
+    }
+}
+
+/// Composites that a session forged and that a run of `root` can reach, in the order in which they can be registered again. A
+/// composite reaches its steps; what a handler calls cannot be known, so a plain tool reaches all of them.
+pub(crate) fn forged_of<R: Runtime>(view: &View<R>, root: &ToolDef<R>) -> Vec<ForgedSpec> {
+    // Only a session's catalogues have generations; the others need not be looked through.
+    if view.generation == 0 {
+        return Vec::new();
+    }
+    let reached = |name: &str| match root.composite() {
+        Some(body) => name == root.name() || body.tools().iter().any(|tool| tool == name),
+        None => true,
+    };
+    let forged = view.entries.iter().filter(|entry| entry.tool.0.health.is_some() && reached(entry.id()));
+    forged.map(|entry| ForgedSpec { name: entry.tool.0.name.clone(), spec: session::form_of(entry) }).collect()
+}
+
+fn unreadable(error: JournalError) -> CallError {
+    Fault::Journal { phase: "load", error, state: EffectState::NotStarted, value: None }.into()
+}
+
+fn refused(error: &RegisterError) -> CallError {
+    let help = error.issues().into_iter().find_map(|issue| issue.help);
+    let details = crate::json!({ "tool": error.tool() });
+    Fault::Refused { code: error.code().into(), message: error.to_string(), help, details: Some(details) }.into()
+}
+
+/// The result of a run whose root succeeded.
+fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<ToolResult> {
+    let Last::Finished(Finish { outcome: Ok(output), key, state, more, .. }) = history.standing(&history.run.tool).last else {
+        return None;
+    };
+    let more = more.clone().map(|more| *more).unwrap_or_default();
+    let tool = &history.run.tool;
+    let ran = || {
+        let step = crate::composite::effect::StepRecord { step: tool.clone(), index: 0, tool: tool.clone(), via: Vec::new() };
+        vec![EffectRecord::Ran(step)]
+    };
+    let effects = match more.effects {
+        Some(effects) => effects,
+        None if *state == EffectState::Happened => ran(),
+        None => Vec::new(),
+    };
+    let made = super::Made {
+        run: RunId::Given(history.run.id.clone()),
+        key: key.clone(),
+        effect: catalog.get(tool).and_then(|entry| entry.effect().cloned()),
+        replayed: true,
+        told: false,
+        times: None,
+    };
+    Some(ToolResult {
+        output: output.clone(),
+        content_type: more.content_type,
+        effects,
+        notes: more.notes,
+        content: more.content,
+        details: more.details,
+        made: Some(Box::new(made)),
+    })
+}
+
+/// Compares every tool that the run used with what there is now. Gives those that changed and are accepted.
+///
+/// A composite changes with each tool of its steps. When its specification is the same, accepting it, or one of those
+/// tools, is enough.
+fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &BTreeSet<Text>) -> Result<BTreeSet<Text>, CallError> {
+    let mut accepted = BTreeSet::new();
+    let mut refused: Vec<Text> = Vec::new();
+    let begun = history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None });
+    for begin in begun {
+        let tool = Text::from(begin.tool());
+        let entry = view.get(&tool);
+        let same = match (&begin.fingerprint, entry) {
+            (Some(then), Some(now)) => then == now.fingerprint(),
+            (None, now) => now.is_some_and(|now| now.is_composite() == begin.composite),
+            (Some(_), None) => false,
+        } && !spec_changed(begin, entry.map(|entry| entry.tool()));
+        if same || refused.contains(&tool) {
+            continue;
+        }
+        let by_step =
+            || entry.and_then(|entry| entry.composite()).is_some_and(|body| body.tools().iter().any(|tool| accept.contains(tool)));
+        if !spec_changed(begin, entry.map(|entry| entry.tool())) && entry.is_some() && (accept.contains(&tool) || by_step()) {
+            accepted.insert(tool);
+        } else {
+            refused.push(tool);
+        }
+    }
+    if refused.is_empty() { Ok(accepted) } else { Err(Fault::ChangedTool { tools: refused }.into()) }
+}
+
+/// Whether a composite has other steps now, or is none any more.
+fn spec_changed<R: Runtime>(begin: &Begin, now: Option<&ToolDef<R>>) -> bool {
+    let now = now.and_then(ToolDef::composite);
+    let then: Option<&Value> = begin.more.as_ref().and_then(|more| more.spec.as_ref());
+    match (begin.composite, now) {
+        (false, now) => now.is_some(),
+        (true, None) => true,
+        (true, Some(now)) => then.is_some_and(|then| *then != now.spec().to_value()),
+    }
+}
+
+/// A journal for a run whose tools changed in a way that was accepted: their hashes are not compared.
+struct Accepting {
+    journal: Arc<dyn Journal>,
+    changed: BTreeSet<Text>,
+}
+
+struct AcceptingRun {
+    run: Arc<dyn RunJournal>,
+    changed: BTreeSet<Text>,
+}
+
+impl Journal for Accepting {
+    fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        let opened = self.journal.open(run, claim);
+        let changed = self.changed.clone();
+        Eventually::Later(Box::pin(async move {
+            let run = opened.get().await?;
+            Ok(Arc::new(AcceptingRun { run, changed }) as Arc<dyn RunJournal>)
+        }))
+    }
+
+    fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+        self.journal.load(run)
+    }
+
+    fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        self.journal.resolve(run, path, resolution)
+    }
+
+    fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+        self.journal.unfinished()
+    }
+}
+
+impl RunJournal for AcceptingRun {
+    fn begin(&self, mut record: Begin) -> Eventually<'_, Result<crate::journal::Admission, JournalError>> {
+        if self.changed.contains(record.tool()) {
+            record.fingerprint = None;
+        }
+        self.run.begin(record)
+    }
+
+    fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
+        self.run.finish(record)
+    }
+
+    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+        self.run.resolve(key, resolution)
+    }
+
+    fn abandoned(&self, key: &StepKey) {
+        self.run.abandoned(key);
+    }
+
+    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
+        self.run.end(end)
+    }
+
+    fn epoch(&self) -> u64 {
+        self.run.epoch()
+    }
+}

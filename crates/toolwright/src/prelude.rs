@@ -1,0 +1,11 @@
+//! What a program that declares tools needs, in one line: `use toolwright::prelude::*;`.
+//!
+//! The derives of `serde` and `schemars` are among it; a program that uses them has both crates among its dependencies.
+
+pub use schemars::JsonSchema;
+pub use serde::{Deserialize, Serialize};
+
+pub use crate::{
+    Access, Call, CallError, Catalog, Composite, Decision, Effect, Impact, Invocation, Lifecycle, ModelField, NoInput, Options, Policy,
+    Refusal, Registry, Rt, Rule, Runtime, Tool, ToolDef, ToolError, Value, json, tool,
+};
