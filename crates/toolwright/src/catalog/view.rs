@@ -123,7 +123,16 @@ impl<R: Runtime> Registered<R> {
     ///
     /// A forged tool that is suspended is offered to nobody. A call of it says so itself.
     pub fn is_available(&self, context: &R::Context) -> bool {
-        self.tool.0.health.as_ref().is_none_or(|health| health.reason().is_none()) && self.tool.is_available(context)
+        !self.is_suspended() && self.tool.is_available(context)
+    }
+
+    /// As [`Registered::is_available`], for the view that it is in, sealed or not.
+    pub(crate) fn is_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
+        !self.is_suspended() && self.tool.is_available_in(view, context)
+    }
+
+    fn is_suspended(&self) -> bool {
+        self.tool.0.health.as_ref().is_some_and(|health| health.is_suspended())
     }
 
     /// Whether its being available depends on the context.
