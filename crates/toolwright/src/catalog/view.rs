@@ -123,7 +123,7 @@ impl<R: Runtime> Registered<R> {
     ///
     /// A forged tool that is suspended is offered to nobody. A call of it says so itself.
     pub fn is_available(&self, context: &R::Context) -> bool {
-        self.tool.0.health.as_ref().is_none_or(|health| health.reason().is_none()) && self.tool.is_available(context)
+        self.tool.0.health.as_ref().is_none_or(|health| health.refusal().is_none()) && self.tool.is_available(context)
     }
 
     /// Whether its being available depends on the context.
@@ -288,6 +288,11 @@ impl<R: Runtime> View<R> {
     /// How many changes a session made before this; 0 for a catalogue of the host's.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Whether a tool is offered in this context: it is available, and not suspended by a session.
+    pub(crate) fn offers(&self, entry: &Registered<R>, context: &R::Context) -> bool {
+        entry.tool.0.health.as_ref().is_none_or(|health| health.refusal().is_none()) && entry.tool.is_available_in(self, context)
     }
 
     /// The goals a tool serves, of those there are now.
