@@ -248,7 +248,7 @@ fn a_suspended_tool_is_not_offered() {
     session.suspend("a", "broken").unwrap();
     assert!(!offered());
     let decision = toolwright::Decision::new("a", x(1));
-    assert_eq!(catalog.assert_decision(&decision, &Caller::default()).unwrap_err().code(), "suspended");
+    assert_eq!(catalog.authorize(&decision, &Caller::default()).unwrap_err().code(), "suspended");
     session.unsuspend("a").unwrap();
     assert!(offered());
 }
