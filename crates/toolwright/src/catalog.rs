@@ -440,9 +440,16 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else { return Err(self.unanswered(id)) };
+        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id)) };
         let decided = enter::Decided { decision, resumes: false };
         self.decided(entry, decided, context.into_context()).await
+    }
+
+    /// Nobody answers to this invocation id.
+    #[cold]
+    fn not_found(&self, id: &str) -> CallError {
+        let asked = Invocation::new(id, Value::Null);
+        call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id))
     }
 
     async fn decided(
@@ -453,13 +460,6 @@ impl<R: Runtime> Catalog<R> {
     ) -> Result<ToolResult, CallError> {
         let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
         enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
-    }
-
-    /// Nobody answers to this invocation id; it is told.
-    #[cold]
-    fn unanswered(&self, id: &str) -> CallError {
-        let asked = Invocation::new(id, Value::Null);
-        call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id))
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others

@@ -14,6 +14,9 @@ mod result;
 
 pub use fault::{Fault, OutputError, StepError, Unresolved};
 
+#[cfg(test)]
+mod tests;
+
 /// Whether a side effect happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,6 +17,8 @@ mod cancelling;
 mod case_files;
 #[path = "it/codes.rs"]
 mod codes;
+#[path = "it/declaring.rs"]
+mod declaring;
 #[path = "it/diagnostics.rs"]
 mod diagnostics;
 #[path = "it/dry_running.rs"]

@@ -103,10 +103,11 @@ pub(crate) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: Call
 #[cold]
 pub(crate) fn nobody(live: Option<&Live>, from: Option<&FrameRef>, asked: &Invocation, error: CallError) -> CallError {
     let around = from.map(|from| from.frame.life.id.clone());
+    let name: Text = crate::cut(&asked.tool, 80).into();
     let run = asked.run_id.clone().map(RunId::Given).or(around).unwrap_or_else(RunId::draw);
     let path: Text = match from {
-        Some(from) if asked.run_id.is_none() => format!("{}/{}", from.path(), asked.tool).into(),
-        _ => asked.tool.clone(),
+        Some(from) if asked.run_id.is_none() => format!("{}/{name}", from.path()).into(),
+        _ => name.clone(),
     };
     let scope = match (&asked.diagnostics, from, live) {
         (Some(own), ..) => own.clone(),
@@ -119,7 +120,7 @@ pub(crate) fn nobody(live: Option<&Live>, from: Option<&FrameRef>, asked: &Invoc
         at: from.and_then(|from| from.frame.life.now()),
         run,
         place: Place::Named(path.clone()),
-        tool: asked.tool.clone(),
+        tool: name,
         kind: Text::new(),
         what: EventKind::Refused,
         code: Some(error.public_code().into()),

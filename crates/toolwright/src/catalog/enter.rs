@@ -159,7 +159,7 @@ impl<R: Runtime> Entry<'_, R> {
         });
         let begins = starts_run.then_some(Begins { journal, said });
         let outcome = self.dispatch(frame, input, begins).await;
-        if let Some(around) = around.as_ref().filter(|_| !tries) {
+        if let Some(around) = around.filter(|_| !tries) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
                 Err(error) => error.effects(),
