@@ -145,9 +145,7 @@ impl<R: Runtime> View<R> {
     fn permitting<'a, 'b>(&'a self, decision: &'b R::Decision, cx: &'b R::Context) -> impl Iterator<Item = &'a str> + use<'a, 'b, R> {
         let asked = if self.options.policy.interaction_required { &[] } else { &*self.folds.missing_interaction_allowed };
         self.with_hooks(asked)
-            .filter(move |(entry, hooks)| {
-                self.offers(entry, cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true)
-            })
+            .filter(move |(entry, hooks)| self.offers(entry, cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true))
             .map(|(entry, _)| entry.id())
     }
 }
