@@ -140,7 +140,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
 }
 
 #[cold]
-fn suspended(refusal: Refusal) -> CallError {
+pub(crate) fn suspended(refusal: Refusal) -> CallError {
     let Refusal { code, message, help, details } = refusal;
     Fault::Refused { code, message, help, details }.into()
 }

@@ -168,6 +168,7 @@ impl<R: Runtime> Registry<R> {
             finalizer: None,
             generation: 0,
             warnings: Vec::new(),
+            fingerprint: None,
         };
         Self { view, home: Home::default() }
     }
