@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolwright::diagnostics::EventKind;
 use toolwright::{
     CancelSource, Catalog, Composite, Decision, EffectState, Fault, Invocation, Options, Phase, Protocol, Refusal, RegisterFault, Registry,
-    Rt, Runtime, Value, json, tool,
+    Rt, Runtime, StepOutputs, Value, json, tool,
 };
 
 use crate::lifecycle_fixture::{App, AppCx, Close, Notes, block_on, by, catalog_with, cx, d, echo, error, nobody, reads, said};
@@ -145,6 +145,13 @@ fn t2_6_1_what_produces_an_output_is_held_to_its_schema() {
     assert_eq!((bad.code(), tool.as_str(), value.as_ref()), ("invalid_output", "bad", Some(&json!({}))));
     assert_eq!(issues.iter().map(|issue| issue.pointer.as_str()).collect::<Vec<_>>(), ["/text"]);
     assert_eq!(block_on(catalog.invoke(empty("good"), cx())).unwrap().value(), &json!({ "text": "yes" }));
+    // So is what stands for it in a dry run.
+    let log = Notes::default();
+    let catalog = catalog_with(options(), [App::tool("sends", "Sends").writes().produces("reply").notes(&log)]);
+    let dry = |output: Value| block_on(catalog.invoke(empty("sends").dry(StepOutputs::new().with("sends", output)), cx()));
+    assert_eq!(error(dry(json!({}))).code(), "invalid_output");
+    assert_eq!(dry(json!({ "text": "sent" })).unwrap().value(), &json!({ "text": "sent" }));
+    assert_eq!(log.all(), [""; 0]);
 }
 
 #[test]
