@@ -361,7 +361,8 @@ impl ToolResult {
 }
 
 impl<R: Runtime> Catalog<R> {
-    pub(crate) fn new(view: View<R>, home: &Home<R>) -> Self {
+    pub(crate) fn new(mut view: View<R>, home: &Home<R>) -> Self {
+        view.fingerprint = Some(view.hashed());
         let live = Live {
             diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),
             events: EventRing::new(view.options.events),

@@ -384,10 +384,11 @@ impl<R: Runtime> Composite<R> {
 }
 
 /// The effect of a composite: none when no step has any; otherwise it must not run twice as a whole,
-/// since what it reads may differ the next time. The class is that of the first step with the greatest impact.
-pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
+/// since what it reads may differ the next time. The class is that of the first step with the greatest impact: `first`
+/// is that of the first step, which counts when none changes anything.
+pub(crate) fn derived_effect(effects: &[StepEffect], first: Option<Effect>) -> Effect {
     let weight = |effect: &StepEffect| effect.effect.as_ref().map_or(Impact::Once, |effect| effect.impact);
-    let Some(greatest) = effects.iter().map(weight).max() else { return Effect::read() };
+    let Some(greatest) = effects.iter().map(weight).max() else { return first.unwrap_or_else(Effect::read) };
     let class = effects.iter().find(|effect| weight(effect) == greatest).and_then(|effect| effect.effect.as_ref());
     Effect::new(class.map_or(arcstr::literal!("write"), |effect| effect.class.clone()), Impact::Once)
 }

@@ -52,10 +52,6 @@ impl Health {
         if self.suspended.load(Ordering::Acquire) { self.refusal_now() } else { None }
     }
 
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.suspended.load(Ordering::Acquire)
-    }
-
     #[cold]
     fn refusal_now(&self) -> Option<Refusal> {
         let reason = self.reason()?;

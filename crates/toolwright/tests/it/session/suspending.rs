@@ -247,6 +247,8 @@ fn a_suspended_tool_is_not_offered() {
     assert!(offered());
     session.suspend("a", "broken").unwrap();
     assert!(!offered());
+    let decision = toolwright::Decision::new("a", x(1));
+    assert_eq!(catalog.authorize(&decision, &Caller::default()).unwrap_err().code(), "suspended");
     session.unsuspend("a").unwrap();
     assert!(offered());
 }
