@@ -129,7 +129,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
     let Some(composite) = tool.composite() else { return Ok(()) };
     let depth = call.depth();
     if depth >= policy.depth {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: policy.depth }.into());
     }
     if call.node().is_inside(composite.address(), 0, tool.name()) {
         let mut path = call.node().lineage();
