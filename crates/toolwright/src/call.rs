@@ -16,6 +16,7 @@
 //! | S11, S12 | receipt, journal finish | [`record`] |
 //! | S13 | succeeded, failed, cancelled | [`perform`] |
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
@@ -40,7 +41,9 @@ mod report;
 
 use execute::execute;
 pub(crate) use execute::happened;
-use report::Ended;
+pub(crate) use record::asked;
+use report::Told;
+pub(crate) use report::{nobody, refused};
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
 /// from hand to hand costs more than any stage.
@@ -88,7 +91,7 @@ fn judge<R: Runtime>(
     {
         return Err(forbidden(call, tool));
     }
-    if tool.composite().is_some_and(|composite| composite.is_conditional()) && !tool.is_available(call.context()) {
+    if tool.composite().is_some_and(|composite| composite.is_conditional() && !composite.steps_available(call.context())) {
         return Err(forbidden(call, tool));
     }
     if let Some(health) = &tool.0.health
@@ -137,7 +140,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
 }
 
 #[cold]
-fn suspended(refusal: Refusal) -> CallError {
+pub(crate) fn suspended(refusal: Refusal) -> CallError {
     let Refusal { code, message, help, details } = refusal;
     Fault::Refused { code, message, help, details }.into()
 }
@@ -206,6 +209,7 @@ pub(crate) async fn perform<R: Runtime>(
     gate: Option<&Gate<'_, R>>,
 ) -> Result<(), CallError> {
     passage.replayed = false;
+    passage.times = None;
     if let Some(gate) = gate
         && gate.has_checks()
     {
@@ -220,10 +224,10 @@ pub(crate) async fn perform<R: Runtime>(
         return Err(report::refused(&call, tool, stopped_before(gate).into()));
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
-    let ended = report::watches(frame, &call).then(|| Box::new(Ended::of(&call, tool)));
+    let told = report::watches(frame, &call).then(|| Told::of(&call, tool));
     let outcome = match frame.life.journal.get() {
-        None => unrecorded(frame, call, tool, passage).await,
-        Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
+        None => unrecorded(frame, call, tool, passage, told.as_ref()).await,
+        Some(journal) => record::recorded(&**journal, frame, call, tool, passage, told.as_ref()).await,
     };
     if let Some(health) = &tool.0.health
         && matches!(frame.life.mode, Mode::Real)
@@ -231,19 +235,26 @@ pub(crate) async fn perform<R: Runtime>(
     {
         health.ended(outcome.as_ref().map(drop));
     }
-    match ended {
+    match told {
         None => outcome,
-        Some(ended) => ended.tell(outcome, passage),
+        Some(told) => told.ended(outcome, passage),
     }
 }
 
 /// Execution without a journal.
-async fn unrecorded<R: Runtime>(frame: &Frame, call: Call<R>, tool: &ToolDef<R>, passage: &mut Passage) -> Result<(), CallError> {
-    report::started(&call, tool);
-    let Some(clock) = &frame.life.clock else { return execute(frame, call, tool, passage).await };
-    let began = clock.now();
+async fn unrecorded<R: Runtime>(
+    frame: &Frame,
+    call: Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    told: Option<&Told<'_, R>>,
+) -> Result<(), CallError> {
+    let began = frame.life.now();
+    if let Some(told) = told {
+        told.started(began);
+    }
     let outcome = execute(frame, call, tool, passage).await;
-    passage.times = Some((began, clock.now()));
+    passage.times = began.and_then(|began| Some((began, frame.life.now()?)));
     outcome
 }
 
@@ -274,12 +285,13 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(&*panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())
 }
 
+#[inline]
 pub(crate) fn within_limits(value: &Value, what: &'static str, frame: &Frame, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= frame.life.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());
@@ -299,7 +311,15 @@ fn too_large(value: &Value, what: &'static str, frame: &Frame, state: EffectStat
 
 /// Calls a hook or port of the host that must not end anything by breaking down.
 pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(call)).ok()
+    catch_unwind(AssertUnwindSafe(call)).map_err(forgotten).ok()
+}
+
+/// What was thrown is the host's, and may break down once more while it is dropped.
+#[cold]
+pub(crate) fn forgotten(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
 }
 
 /// What a fact of the host's calls this end of a call.

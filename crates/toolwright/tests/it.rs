@@ -9,12 +9,16 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/calling.rs"]
+mod calling;
 #[path = "it/cancelling.rs"]
 mod cancelling;
 #[path = "it/case_files.rs"]
 mod case_files;
 #[path = "it/codes.rs"]
 mod codes;
+#[path = "it/declaring.rs"]
+mod declaring;
 #[path = "it/diagnostics.rs"]
 mod diagnostics;
 #[path = "it/dry_running.rs"]
@@ -45,12 +49,16 @@ mod mapping;
 mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/reading.rs"]
+mod reading;
 #[path = "it/references.rs"]
 mod references;
 #[path = "it/registering.rs"]
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/seam.rs"]
+mod seam;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]

@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Waking, Poll};
 
-use super::{Passage, within_limits};
+use super::{Passage, forgotten, quietly, within_limits};
 use crate::cancel::Cancelled;
 use crate::composite::{self, CompositeBody};
 use crate::error::{CallError, EffectState, Fault, state_after};
 use crate::frame::current::within;
-use crate::frame::{Call, Frame, FrameRef};
+use crate::frame::{Call, Frame, FrameRef, slept};
 use crate::runtime::Runtime;
 use crate::schema::{CompiledSchema, SchemaIssue};
 use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
@@ -106,40 +106,60 @@ impl<R: Runtime> Execution<'_, R> {
     /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
     fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if let Some(call) = self.call.take() {
-            self.start(call);
+            return self.first_look(call, waking);
         }
-        match &mut self.running {
-            Running::Handler(tool) => match within(&mut self.current, || tool.as_mut().poll(waking)) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
-                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
-            },
+        let polled = match &mut self.running {
+            Running::Handler(tool) => within(&mut self.current, || tool.as_mut().poll(waking)),
             Running::Composite(steps) => match steps.as_mut().poll(waking) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(answer)) => return Poll::Ready(self.answered(answer)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             },
-            Running::NotStarted | Running::Over => Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into())),
+            Running::NotStarted | Running::Over => {
+                return Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into()));
+            }
+        };
+        self.heard(polled)
+    }
+
+    /// Starts the tool and looks at it, as one call on this thread.
+    fn first_look(&mut self, call: Call<R>, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        let arguments = std::mem::take(&mut self.passage.arguments);
+        match &self.tool.0.body {
+            Body::Handler(handler) => {
+                let reads = self.tool.has_side_effects() == Some(false);
+                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
+                let running = &mut self.running;
+                let polled = within(&mut self.current, || {
+                    // Kept before it is polled: what is left of one that breaks down is dropped under a guard.
+                    *running = Running::Handler(handler.handle(arguments, call));
+                    if let Running::Handler(tool) = running { tool.as_mut().poll(waking) } else { Poll::Pending }
+                });
+                self.heard(polled)
+            }
+            Body::Composite(body) => {
+                self.running = Running::Composite(Box::pin(composite::run::run(call, body, arguments)));
+                self.look(waking)
+            }
+            // Registration refuses such a tool.
+            Body::Missing => {
+                self.running = Running::Over;
+                self.look(waking)
+            }
+        }
+    }
+
+    fn heard(&mut self, polled: Poll<Result<Answer, ToolError>>) -> Poll<Result<(), CallError>> {
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
         }
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), CallError> {
         self.passage.answer = answer;
         check_output(self.tool, &self.passage.answer, self.frame, self.protocol.as_ref())
-    }
-
-    fn start(&mut self, call: Call<R>) {
-        let arguments = std::mem::take(&mut self.passage.arguments);
-        self.running = match &self.tool.0.body {
-            Body::Handler(handler) => {
-                let reads = self.tool.has_side_effects() == Some(false);
-                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
-                Running::Handler(within(&mut self.current, || handler.handle(arguments, call)))
-            }
-            Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
-            // Registration refuses such a tool.
-            Body::Missing => Running::Over,
-        };
     }
 
     fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
@@ -156,7 +176,7 @@ impl<R: Runtime> Execution<'_, R> {
             return self.cancelled_with(EffectState::NoEffect);
         }
         self.told = true;
-        self.grace = self.frame.life.clock.as_ref().map(|clock| clock.sleep(self.frame.life.limits.cancel_grace));
+        self.grace = self.frame.life.clock.as_ref().map(|clock| slept(clock, self.frame.life.limits.cancel_grace));
         self.look_at_grace(waking)
     }
 
@@ -189,19 +209,20 @@ impl<R: Runtime> Future for Execution<'_, R> {
             Poll::Ready(Err(_)) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
             polled => polled,
         }));
-        match looked {
-            Ok(polled) => polled,
-            Err(panic) => {
-                // What is left of a tool that broke down may break down again while it is dropped.
-                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
-                let fault = Fault::Panicked { tool: this.tool.0.name.clone(), message: panic_message(&*panic), state: unknown(this.tool) };
-                Poll::Ready(Err(fault.into()))
-            }
+        let polled = looked.unwrap_or_else(|panic| {
+            let fault = Fault::Panicked { tool: this.tool.0.name.clone(), message: panic_message(panic), state: unknown(this.tool) };
+            Poll::Ready(Err(fault.into()))
+        });
+        if polled.is_ready() {
+            // What is left of the tool may break down while it is dropped: that changes nothing of how it ended.
+            quietly(|| this.running = Running::Over);
         }
+        polled
     }
 }
 
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_message(panic: Box<dyn Any + Send>) -> String {
     let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+    forgotten(panic);
     message.unwrap_or_else(|| "the tool panicked".into())
 }
