@@ -310,7 +310,7 @@ fn every_code_that_is_given_has_a_page() {
             seen += 1;
         }
     }
-    assert!(seen > 50, "{seen}");
+    assert!(seen > 40, "{seen}");
 }
 
 #[test]
