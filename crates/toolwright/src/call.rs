@@ -261,7 +261,7 @@ async fn unrecorded<R: Runtime>(
 /// How a call ends that was cancelled before its tool started, in the words of whoever asked.
 #[cold]
 fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
-    if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
+    if matches!(gate, Some(Gate::Composer(_))) { Fault::Aborted } else { Fault::Cancelled { state: EffectState::NotStarted } }
 }
 
 async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef<R>, arguments: &Value) -> Result<(), CallError> {
