@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::repo::{self, Outcome};
 
 mod bars;
+mod catalogue;
 mod gate;
 mod side;
 
@@ -70,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         measured.push(figures);
     }
     println!();
-    let mut well = true;
+    let mut well = catalogue::run(&document, rounds, milliseconds, &mut ours)?;
     for (case, figures) in cases.iter().zip(&measured) {
         for bar in bars::judge(case, figures, &measured)? {
             println!("{bar}");

@@ -42,7 +42,7 @@ mod report;
 use execute::execute;
 pub(crate) use execute::happened;
 pub(crate) use record::asked;
-use report::Ended;
+use report::Told;
 pub(crate) use report::{nobody, refused};
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
@@ -140,7 +140,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
 }
 
 #[cold]
-fn suspended(refusal: Refusal) -> CallError {
+pub(crate) fn suspended(refusal: Refusal) -> CallError {
     let Refusal { code, message, help, details } = refusal;
     Fault::Refused { code, message, help, details }.into()
 }
@@ -209,6 +209,7 @@ pub(crate) async fn perform<R: Runtime>(
     gate: Option<&Gate<'_, R>>,
 ) -> Result<(), CallError> {
     passage.replayed = false;
+    passage.times = None;
     if let Some(gate) = gate
         && gate.has_checks()
     {
@@ -223,10 +224,10 @@ pub(crate) async fn perform<R: Runtime>(
         return Err(report::refused(&call, tool, stopped_before(gate).into()));
     }
     tracing::trace!(tool = call.tool(), step = call.step(), "call starts");
-    let ended = report::watches(frame, &call).then(|| Box::new(Ended::of(&call, tool)));
+    let told = report::watches(frame, &call).then(|| Told::of(&call, tool));
     let outcome = match frame.life.journal.get() {
-        None => unrecorded(frame, call, tool, passage).await,
-        Some(journal) => record::recorded(&**journal, frame, call, tool, passage).await,
+        None => unrecorded(frame, call, tool, passage, told.as_ref()).await,
+        Some(journal) => record::recorded(&**journal, frame, call, tool, passage, told.as_ref()).await,
     };
     if let Some(health) = &tool.0.health
         && matches!(frame.life.mode, Mode::Real)
@@ -234,21 +235,26 @@ pub(crate) async fn perform<R: Runtime>(
     {
         health.ended(outcome.as_ref().map(drop));
     }
-    match ended {
+    match told {
         None => outcome,
-        Some(ended) => ended.tell(outcome, passage),
+        Some(told) => told.ended(outcome, passage),
     }
 }
 
 /// Execution without a journal.
-async fn unrecorded<R: Runtime>(frame: &Frame, call: Call<R>, tool: &ToolDef<R>, passage: &mut Passage) -> Result<(), CallError> {
-    report::started(&call, tool);
-    if frame.life.clock.is_none() {
-        return execute(frame, call, tool, passage).await;
-    }
+async fn unrecorded<R: Runtime>(
+    frame: &Frame,
+    call: Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+    told: Option<&Told<'_, R>>,
+) -> Result<(), CallError> {
     let began = frame.life.now();
+    if let Some(told) = told {
+        told.started(began);
+    }
     let outcome = execute(frame, call, tool, passage).await;
-    passage.times = began.zip(frame.life.now());
+    passage.times = began.and_then(|began| Some((began, frame.life.now()?)));
     outcome
 }
 
@@ -285,6 +291,7 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
     Err(Fault::Gate(refusal).into())
 }
 
+#[inline]
 pub(crate) fn within_limits(value: &Value, what: &'static str, frame: &Frame, state: EffectState) -> Result<(), CallError> {
     if value.weight() <= frame.life.limits.value_bytes_max && value.depth() <= limits::VALUE_DEPTH_MAX {
         return Ok(());

@@ -361,7 +361,8 @@ impl ToolResult {
 }
 
 impl<R: Runtime> Catalog<R> {
-    pub(crate) fn new(view: View<R>, home: &Home<R>) -> Self {
+    pub(crate) fn new(mut view: View<R>, home: &Home<R>) -> Self {
+        view.fingerprint = Some(view.hashed());
         let live = Live {
             diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),
             events: EventRing::new(view.options.events),
@@ -370,6 +371,28 @@ impl<R: Runtime> Catalog<R> {
         // Only the one registry that made it ever sets it.
         let _ = home.set(Arc::downgrade(&view));
         Self { view, live: Arc::new(live) }
+    }
+
+    /// Builds every validator that is not there yet. A schema is judged when its tool is registered; its validator is
+    /// otherwise built when the tool is first called, and the caller waits for that. It takes time, so a host that warms
+    /// a large catalogue may do it beside its other work.
+    ///
+    /// ```
+    /// use toolwright::{Registry, json, tool};
+    /// let hello = tool("hello", "Greets").reads().input_schema(json!({ "type": "object", "required": ["name"] }));
+    /// let catalog = Registry::new().with(hello.run_json(|input, _call| async move { Ok(input) }))?.seal();
+    /// let warming = catalog.clone();
+    /// let thread = std::thread::spawn(move || warming.warm());
+    /// // Meanwhile the catalogue can be read and called.
+    /// assert!(catalog.has("hello") && thread.join().is_ok());
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    pub fn warm(&self) {
+        let of_tools = self.view.entries.iter().flat_map(|entry| [&entry.tool.0.input, &entry.tool.0.output]).flatten();
+        for schema in self.view.outputs.iter().map(|(_, schema)| schema).chain(of_tools) {
+            // One that cannot be built accepts nothing, and the call says why.
+            let _ = schema.warm();
+        }
     }
 
     /// Where the facts of later calls go when nothing else says it; `None` for nowhere. Calls that have begun keep

@@ -5,9 +5,9 @@
 //! steps that are not executed. A composite has no code of its own, so it has no
 //! effect of its own: everything it does goes through the gate, step by step.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::catalog::Home;
+use crate::catalog::{Home, View};
 use crate::composer::Bound;
 use crate::frame::Names;
 use crate::limits;
@@ -35,8 +35,8 @@ pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) gate: GateOf<R>,
     pub(crate) derived: Derived,
     warnings: Vec<SpecIssue>,
-    /// The written form, for the journal; made when the first run is recorded.
-    written: OnceLock<Value>,
+    /// The written form, for the journal.
+    written: Value,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
     idle: Mutex<Vec<Program>>,
@@ -142,11 +142,11 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
         Self {
+            written: spec.to_value(),
             spec,
             gate,
             derived,
             warnings: compiled.warnings,
-            written: OnceLock::new(),
             master: compiled.program,
             idle: Mutex::default(),
         }
@@ -170,7 +170,7 @@ impl<R: Runtime> CompositeBody<R> {
 
     /// What was written, as JSON.
     pub(crate) fn written(&self) -> &Value {
-        self.written.get_or_init(|| self.spec.to_value())
+        &self.written
     }
 
     /// What looks wrong in it and stops nothing: `$…` texts used as literals, references inside longer texts.
@@ -217,7 +217,19 @@ impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn steps_available(&self, context: &R::Context) -> bool {
         let GateOf::Catalog { links, home } = &self.gate else { return true };
         let Some(view) = home.get().and_then(std::sync::Weak::upgrade) else { return true };
-        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available(context)))
+        Self::links_available(links, &view, context)
+    }
+
+    /// The same for whoever has the catalogue in hand: reading it then counts nobody.
+    pub(crate) fn steps_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
+        match &self.gate {
+            GateOf::Catalog { links, .. } => Self::links_available(links, view, context),
+            GateOf::Composer(_) => true,
+        }
+    }
+
+    fn links_available(links: &[usize], view: &View<R>, context: &R::Context) -> bool {
+        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available_in(view, context)))
     }
 
     /// Tells it from every other composite that is there at the same time.
@@ -361,6 +373,7 @@ impl<R: Runtime> Composite<R> {
     }
 
     /// The name it is registered under.
+    #[expect(clippy::misnamed_getters, reason = "an id in a catalogue is the name, also where the two differ")]
     pub fn id(&self) -> &str {
         &self.head.def.name
     }
@@ -382,7 +395,10 @@ pub(crate) fn derived_effect(effects: &[StepEffect], first: Option<Effect>) -> E
 
 /// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
 fn step_effects<R: Runtime>(step: &Text, tool: &ToolDef<R>, room: usize) -> (Vec<StepEffect>, usize) {
-    if let Body::Composite(body) = &tool.0.body {
+    // A composite without effects whose policy says it has one counts like a leaf.
+    if let Body::Composite(body) = &tool.0.body
+        && (!body.derived.effects.is_empty() || tool.has_side_effects() == Some(false))
+    {
         let Derived { effects, effects_left_out, .. } = &body.derived;
         let within =
             |effect: &StepEffect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() };

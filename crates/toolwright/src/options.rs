@@ -38,11 +38,11 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) policy: Policy<R>,
     pub(crate) outputs: Vec<Protocol>,
     pub(crate) model_outputs: Port<R, Vec<Protocol>>,
-    pub(crate) goal_ids: Option<Arc<dyn Fn() -> Vec<Text> + Send + Sync>>,
-    pub(crate) receiver: Option<Arc<dyn Fn() -> R::Receiver + Send + Sync>>,
+    pub(crate) goal_ids: Option<Arc<GoalsPort>>,
+    pub(crate) receiver: Option<Arc<ReceiverPort<R>>>,
     pub(crate) context_fragment: Option<Arc<ContextFragmentPort<R>>>,
-    pub(crate) final_text: Option<Arc<dyn Fn(String, &R::Context) -> String + Send + Sync>>,
-    pub(crate) rule_filter: Option<Arc<dyn Fn(&str, &Rule) -> bool + Send + Sync>>,
+    pub(crate) final_text: Option<Arc<TextPort<R>>>,
+    pub(crate) rule_filter: Option<Arc<RuleFilter>>,
     pub(crate) signal: Port<R, Option<CancelToken>>,
     pub(crate) execution_signal: CancelToken,
     pub(crate) execution_diagnostics: Diagnostics,
@@ -51,16 +51,21 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) journal: Port<R, Option<Arc<dyn Journal>>>,
     pub(crate) checkpoint: Port<R, Value>,
     pub(crate) receipt: Option<Arc<ReceiptPort<R>>>,
-    pub(crate) receipt_error: Option<Arc<dyn Fn(&CallError) -> Value + Send + Sync>>,
+    pub(crate) receipt_error: Option<Arc<ErrorPort<Value>>>,
     pub(crate) unavailable: Words,
     pub(crate) unavailable_invocation: Words,
     pub(crate) forbidden: Words,
-    pub(crate) error_code: Option<Arc<dyn Fn(&CallError) -> Option<String> + Send + Sync>>,
+    pub(crate) error_code: Option<Arc<ErrorPort<Option<String>>>>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) events: usize,
     pub(crate) rewrites: u32,
 }
 
+type GoalsPort = dyn Fn() -> Vec<Text> + Send + Sync;
+type ReceiverPort<R> = dyn Fn() -> <R as Runtime>::Receiver + Send + Sync;
+type TextPort<R> = dyn Fn(String, &<R as Runtime>::Context) -> String + Send + Sync;
+type RuleFilter = dyn Fn(&str, &Rule) -> bool + Send + Sync;
+type ErrorPort<T> = dyn Fn(&CallError) -> T + Send + Sync;
 type ContextFragmentPort<R> = dyn Fn(&ToolDef<R>, &ModelField<<R as Runtime>::Placement>) -> ContextFragment + Send + Sync;
 type ReceiptPort<R> = dyn Fn(&<R as Runtime>::Context, Option<&Value>) -> Result<Value, Refusal> + Send + Sync;
 

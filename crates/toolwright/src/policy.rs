@@ -25,7 +25,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) audiences: Option<BTreeSet<Text>>,
     pub(crate) effects: Option<BTreeSet<Text>>,
     pub(crate) valid_id: Option<Arc<ValidId<R>>>,
-    pub(crate) goal_exists: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    pub(crate) goal_exists: Option<Arc<GoalExists>>,
     pub(crate) listed: BTreeSet<Text>,
     pub(crate) hidden: BTreeSet<Text>,
     pub(crate) raised: BTreeMap<Text, Effect>,
@@ -38,6 +38,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) rule_chars: Option<usize>,
 }
 
+type GoalExists = dyn Fn(&str) -> bool + Send + Sync;
 type ValidId<R> = dyn Fn(&ToolDef<R>) -> Result<(), String> + Send + Sync;
 
 impl<R: Runtime> std::fmt::Debug for Policy<R> {

@@ -168,6 +168,7 @@ impl<R: Runtime> Registry<R> {
             finalizer: None,
             generation: 0,
             warnings: Vec::new(),
+            fingerprint: None,
         };
         Self { view, home: Home::default() }
     }
@@ -282,14 +283,7 @@ impl<R: Runtime> Registry<R> {
             faults.push(RegisterFault::NoHandler);
         }
         faults.extend(self.view.judge_contract(&tool.0));
-        let tool = match self.view.raised(&tool) {
-            Ok(Some(effect)) => tool.changed(|def| def.effect = Some(effect)),
-            Ok(None) => tool,
-            Err(fault) => {
-                faults.push(fault);
-                tool
-            }
-        };
+        let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
         match RegisterError::of(&tool.0.name, faults) {
@@ -321,6 +315,7 @@ impl<R: Runtime> Registry<R> {
             return Err(error);
         }
         let (tool, steps) = self.composed(composite, linked, compiled);
+        let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
         match RegisterError::of(&name, faults) {

@@ -182,11 +182,12 @@ pub enum Phase {
 /// struct AppCx { can_read: bool }
 /// type App = toolwright::Rt<AppCx>;
 /// ```
+#[expect(clippy::type_complexity, reason = "it carries nine types and holds none")]
 pub struct Rt<C = Context, D = Decision, Comp = String, Ph = Phase, Pl = String, NA = (), Out = Value, Rv = (), M = ()>(
-    PhantomData<fn() -> Types<C, D, Comp, Ph, Pl, NA, Out, Rv, M>>,
+    PhantomData<Types<C, D, Comp, Ph, Pl, NA, Out, Rv, M>>,
 );
 
-type Types<C, D, Comp, Ph, Pl, NA, Out, Rv, M> = (C, D, Comp, Ph, Pl, NA, Out, Rv, M);
+type Types<C, D, Comp, Ph, Pl, NA, Out, Rv, M> = fn() -> (C, D, Comp, Ph, Pl, NA, Out, Rv, M);
 
 impl<C, D, Comp, Ph, Pl, NA, Out, Rv, M> std::fmt::Debug for Rt<C, D, Comp, Ph, Pl, NA, Out, Rv, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -2,7 +2,8 @@
 //!
 //! The checking is the `jsonschema` crate's; here is when it is asked, what is
 //! repaired before it, and how its findings read. References outside the schema
-//! are never fetched.
+//! are never fetched. A schema is judged when its tool is registered; its
+//! validator is built when it is first needed, unless only building it can tell.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +15,7 @@ use crate::value::schema::JsonValue;
 
 pub(crate) mod integers;
 pub(crate) mod pin;
+mod plain;
 pub(crate) mod project;
 
 use integers::Integers;
@@ -81,9 +83,29 @@ impl CompiledSchema {
         &self.0.source
     }
 
-    /// Builds the validator now, so that a broken schema is reported at registration.
+    /// Whether a validator can be built of it. A schema of which its meta-schema is proof enough waits with that until
+    /// it is used; every other one is built now.
+    ///
+    /// # Errors
+    /// Says what is wrong with the schema, as building it does.
     pub(crate) fn verify(&self) -> Result<(), SchemaError> {
+        if self.0.compiled.get().is_none() && plain::is_plain(&self.0.source) && fits_meta_schema(&self.0.source) {
+            return Ok(());
+        }
+        self.warm()
+    }
+
+    /// Builds the validator now, unless it is there.
+    ///
+    /// # Errors
+    /// Says what is wrong with the schema.
+    pub(crate) fn warm(&self) -> Result<(), SchemaError> {
         self.compiled().as_ref().map(|_| ()).map_err(|error| (*error).clone())
+    }
+
+    #[cfg(test)]
+    fn is_built(&self) -> bool {
+        self.0.compiled.get().is_some()
     }
 
     fn compiled(&self) -> Result<&Compiled, &SchemaError> {
@@ -103,7 +125,7 @@ impl CompiledSchema {
                 .validator
                 .iter_errors(value)
                 .take(crate::limits::SCHEMA_ISSUES_MAX)
-                .map(|error| SchemaIssue { pointer: error.instance_path().to_string(), message: in_words(&error) })
+                .map(|error| SchemaIssue { pointer: place(&error), message: in_words(&error) })
                 .collect(),
         }
     }
@@ -165,6 +187,11 @@ fn compile(source: &Value) -> Result<Compiled, SchemaError> {
     Ok(Compiled { validator, integers: Integers::of(source) })
 }
 
+/// Whether the meta-schema of its dialect accepts it.
+fn fits_meta_schema(source: &Value) -> bool {
+    jsonschema::meta::is_valid_for::<JsonValue>(source).unwrap_or(false)
+}
+
 fn known_dialect(uri: &str) -> bool {
     let uri = uri.trim_end_matches('#').trim_end_matches('/');
     let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
@@ -178,6 +205,18 @@ fn known_dialect(uri: &str) -> bool {
                 | "json-schema.org/draft-04/schema"
         )
     )
+}
+
+/// Where the value is that does not fit; of a missing member, where it should be.
+fn place(error: &jsonschema::ValidationError<'_>) -> String {
+    let within = error.instance_path().to_string();
+    match error.kind() {
+        jsonschema::error::ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default().replace('~', "~0").replace('/', "~1");
+            format!("{within}/{name}")
+        }
+        _ => within,
+    }
 }
 
 fn in_words(error: &jsonschema::ValidationError<'_>) -> String {

@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
+use crate::catalog::View;
 use crate::composite::CompositeBody;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{Call, PathNode};
@@ -276,6 +277,12 @@ impl<R: Runtime> ToolDef<R> {
     pub fn is_available(&self, context: &R::Context) -> bool {
         self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
             && self.composite().is_none_or(|body| !body.is_conditional() || body.steps_available(context))
+    }
+
+    /// As [`ToolDef::is_available`], for the catalogue that the tool is in.
+    pub(crate) fn is_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
+        self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
+            && self.composite().is_none_or(|body| !body.is_conditional() || body.steps_available_in(view, context))
     }
 
     /// Whether its being available depends on the context.

@@ -17,6 +17,8 @@ mod cancelling;
 mod case_files;
 #[path = "it/codes.rs"]
 mod codes;
+#[path = "it/declaring.rs"]
+mod declaring;
 #[path = "it/diagnostics.rs"]
 mod diagnostics;
 #[path = "it/dry_running.rs"]
@@ -47,6 +49,8 @@ mod mapping;
 mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/reading.rs"]
+mod reading;
 #[path = "it/references.rs"]
 mod references;
 #[path = "it/registering.rs"]

@@ -73,7 +73,7 @@ impl fmt::Display for Figures {
 }
 
 /// The middle of the samples; not a number when there are none.
-fn median(mut samples: Vec<f64>) -> f64 {
+pub(super) fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
@@ -86,7 +86,7 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    fn at_most(what: String, ratio: f64, bar: f64) -> Self {
+    pub(super) fn at_most(what: String, ratio: f64, bar: f64) -> Self {
         Self { met: ratio <= bar, text: format!("{what} is {ratio:.2}, at most {bar}") }
     }
 

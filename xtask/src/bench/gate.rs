@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::bars::Bar;
 use super::side;
 use crate::repo::{self, Outcome};
 use crate::stage::Ended;
@@ -11,11 +12,13 @@ use crate::stage::Ended;
 const BASELINE: &str = "xtask/callgrind-baseline.json";
 /// How much more than the baseline a step may cost, in percent.
 const SLACK_PERCENT: f64 = 10.0;
+/// How much a step may cost by what it cost before a catalogue had hooks, events and ports: `spine` in the baseline.
+const OVER_SPINE_MAX: f64 = 1.5;
 /// The pipeline that is counted: long enough that the call around it weighs little.
 const CASE: &str = "100 steps, 2 references";
 const STEPS: u64 = 100;
 const LOOPS: [u64; 2] = [20, 120];
-const VARIANTS: [&str; 2] = ["bare", "governed"];
+const VARIANTS: [&str; 3] = ["bare", "governed", "watched"];
 
 /// `cargo xtask bench --gate [--update]`.
 pub(super) fn run_as_task(update: bool) -> Outcome {
@@ -46,6 +49,12 @@ pub(crate) fn run() -> Result<Ended, String> {
     let mut worse = Vec::new();
     for (variant, now) in count()? {
         let before = baseline.get(variant).and_then(Value::as_f64).ok_or_else(|| format!("`{BASELINE}` has no `{variant}`"))?;
+        if let Some(bar) = over_spine(&baseline, variant, now) {
+            println!("{bar}");
+            if !bar.met {
+                worse.push(bar.to_string());
+            }
+        }
         let change = (now / before - 1.0) * 100.0;
         println!("{variant}: {now:.0} instructions a step, baseline {before:.0} ({change:+.1} %)");
         if change > SLACK_PERCENT {
@@ -57,11 +66,19 @@ pub(crate) fn run() -> Result<Ended, String> {
     Ok(if worse.is_empty() { Ended::Well } else { Ended::Badly(worse.join(", ")) })
 }
 
+/// A step against the same one before hooks; one whose events are kept against the one without.
+fn over_spine(baseline: &Value, variant: &str, now: f64) -> Option<Bar> {
+    let same = if variant == "watched" { "governed" } else { variant };
+    let before = baseline.get("spine")?.get(same)?.as_f64()?;
+    Some(Bar::at_most(format!("a {variant} step without hooks by a {same} step before there were any"), now / before, OVER_SPINE_MAX))
+}
+
 fn rewrite() -> Result<(), String> {
     if !repo::has("valgrind") {
         return Err("`valgrind` is not on this machine".to_owned());
     }
-    let mut baseline = json!({"case": CASE, "rustc": compiler()?});
+    let before: Value = serde_json::from_str(&repo::read(BASELINE)?).map_err(|error| format!("`{BASELINE}` is no JSON: {error}"))?;
+    let mut baseline = json!({"case": CASE, "rustc": compiler()?, "spine": before.get("spine")});
     for (variant, now) in count()? {
         println!("{variant}: {now:.0} instructions a step");
         if let Some(members) = baseline.as_object_mut() {
@@ -110,6 +127,14 @@ fn compiler() -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_step_is_held_against_the_same_one_before_hooks() {
+        let baseline = serde_json::json!({"spine": {"bare": 100.0, "governed": 200.0}});
+        let met = |variant, now| super::over_spine(&baseline, variant, now).map(|bar| bar.met);
+        assert_eq!([met("bare", 150.0), met("governed", 301.0), met("watched", 300.0)], [Some(true), Some(false), Some(true)]);
+        assert_eq!(met("other", 1.0), None);
+    }
+
     #[test]
     fn the_count_of_callgrind_is_read() {
         let stderr = "==7== Events    : Ir\n==7== Collected : 123456\n==7==\n";

@@ -30,13 +30,14 @@ fn pipeline(id: &str, variant: Variant) -> Pipeline {
     made.expect("every case of bench/cases.json builds")
 }
 
-/// Every case of `bench/cases.json`, bare and governed, beside the base line.
+/// Every case of `bench/cases.json`, bare, governed and watched, beside the base line.
 fn steps(criterion: &mut Criterion) {
     let cases = pipelines::cases().expect("bench/cases.json is readable");
     for id in &cases {
         let mut group = criterion.benchmark_group(id);
         group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(20);
-        for (name, variant) in [("echo", Variant::Echo), ("bare", Variant::Bare), ("governed", Variant::Governed)] {
+        let variants = [("echo", Variant::Echo), ("bare", Variant::Bare), ("governed", Variant::Governed), ("watched", Variant::Watched)];
+        for (name, variant) in variants {
             let pipeline = pipeline(id, variant);
             group.throughput(Throughput::Elements(pipeline.steps));
             group.bench_function(name, |bencher| bencher.iter(|| black_box(&pipeline).run(1)));

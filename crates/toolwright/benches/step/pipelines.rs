@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Map, Value as Json, json};
 use toolwright::{
-    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, Journal, MemoryJournal, Registry, Text,
-    ToolError, Value, tool,
+    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, Journal, MemoryJournal, Options, Registry,
+    Text, ToolError, Value, tool,
 };
 
 pub(crate) type Failure = Box<dyn Error>;
@@ -31,6 +31,14 @@ pub(crate) enum Variant {
     Bare,
     /// Schemas on both sides of every step, and a journal in memory that keeps times.
     Governed,
+    /// As governed, and the catalogue keeps its newest events, as it does when nothing is said.
+    Watched,
+}
+
+impl Variant {
+    fn is_governed(self) -> bool {
+        matches!(self, Self::Governed | Self::Watched)
+    }
 }
 
 /// One case in one variant, ready to run.
@@ -68,7 +76,7 @@ impl Pipeline {
             let work = Work::Echo { tool: Arc::new(Plain), input: Value::from_json(sent(&first, &input))? };
             return Ok(Self { work, steps: 1 });
         }
-        let work = composite(case, steps, &input, variant == Variant::Governed, clock)?;
+        let work = composite(case, steps, &input, variant, clock)?;
         Ok(Self { work, steps })
     }
 
@@ -99,13 +107,15 @@ impl Pipeline {
 }
 
 /// A catalogue with the case's composite in it. Governed: schemas on both sides of every step, and a journal with times.
-fn composite(case: &Json, steps: u64, input: &Json, governed: bool, clock: Arc<dyn Clock>) -> Result<Work, Failure> {
+fn composite(case: &Json, steps: u64, input: &Json, variant: Variant, clock: Arc<dyn Clock>) -> Result<Work, Failure> {
+    let governed = variant.is_governed();
     let failing = case.get("failing").and_then(Json::as_bool).unwrap_or(false);
     let first = expand(case.get("first").ok_or("a case has a first mapping")?, None);
     let rest = case.get("rest").map(|rest| expand(rest, None)).unwrap_or_default();
     let schema = |arguments: &Json| -> Result<Value, Failure> { Ok(Value::from_json(schema_of(arguments))?) };
     let arguments = sent(&first, input);
-    let mut registry = Registry::new();
+    let options = Options::new();
+    let mut registry = Registry::with_options(if variant == Variant::Watched { options } else { options.events(0) })?;
     for number in 0..OTHER_TOOLS {
         registry.register(tool(format!("other_{number}"), "nobody calls it").reads().handler(Plain))?;
     }

@@ -106,40 +106,60 @@ impl<R: Runtime> Execution<'_, R> {
     /// One look at the tool. Starting it is part of the first look, so that one guard catches its panics.
     fn look(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
         if let Some(call) = self.call.take() {
-            self.start(call);
+            return self.first_look(call, waking);
         }
-        match &mut self.running {
-            Running::Handler(tool) => match within(&mut self.current, || tool.as_mut().poll(waking)) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
-                Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
-            },
+        let polled = match &mut self.running {
+            Running::Handler(tool) => within(&mut self.current, || tool.as_mut().poll(waking)),
             Running::Composite(steps) => match steps.as_mut().poll(waking) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(answer)) => return Poll::Ready(self.answered(answer)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             },
-            Running::NotStarted | Running::Over => Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into())),
+            Running::NotStarted | Running::Over => {
+                return Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into()));
+            }
+        };
+        self.heard(polled)
+    }
+
+    /// Starts the tool and looks at it, as one call on this thread.
+    fn first_look(&mut self, call: Call<R>, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
+        let arguments = std::mem::take(&mut self.passage.arguments);
+        match &self.tool.0.body {
+            Body::Handler(handler) => {
+                let reads = self.tool.has_side_effects() == Some(false);
+                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
+                let running = &mut self.running;
+                let polled = within(&mut self.current, || {
+                    // Kept before it is polled: what is left of one that breaks down is dropped under a guard.
+                    *running = Running::Handler(handler.handle(arguments, call));
+                    if let Running::Handler(tool) = running { tool.as_mut().poll(waking) } else { Poll::Pending }
+                });
+                self.heard(polled)
+            }
+            Body::Composite(body) => {
+                self.running = Running::Composite(Box::pin(composite::run::run(call, body, arguments)));
+                self.look(waking)
+            }
+            // Registration refuses such a tool.
+            Body::Missing => {
+                self.running = Running::Over;
+                self.look(waking)
+            }
+        }
+    }
+
+    fn heard(&mut self, polled: Poll<Result<Answer, ToolError>>) -> Poll<Result<(), CallError>> {
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
         }
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), CallError> {
         self.passage.answer = answer;
         check_output(self.tool, &self.passage.answer, self.frame, self.protocol.as_ref())
-    }
-
-    fn start(&mut self, call: Call<R>) {
-        let arguments = std::mem::take(&mut self.passage.arguments);
-        self.running = match &self.tool.0.body {
-            Body::Handler(handler) => {
-                let reads = self.tool.has_side_effects() == Some(false);
-                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
-                Running::Handler(within(&mut self.current, || handler.handle(arguments, call)))
-            }
-            Body::Composite(body) => Running::Composite(Box::pin(composite::run::run(call, body, arguments))),
-            // Registration refuses such a tool.
-            Body::Missing => Running::Over,
-        };
     }
 
     fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {

@@ -26,6 +26,7 @@ pub(super) async fn recorded<R: Runtime>(
     call: Call<R>,
     tool: &ToolDef<R>,
     passage: &mut Passage,
+    told: Option<&report::Told<'_, R>>,
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
@@ -41,8 +42,10 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    report::started(&call, tool);
     let began = frame.life.now();
+    if let Some(told) = told {
+        told.started(began);
+    }
     let (host, step) = (call.scope.host.clone(), call.step);
     let outcome = execute(frame, call, tool, passage).await;
     passage.now = frame.life.now();

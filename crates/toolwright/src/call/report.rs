@@ -6,7 +6,7 @@ use crate::diagnostics::payload;
 use crate::diagnostics::ring::{EventRing, Happening, Place};
 use crate::diagnostics::{Diagnostics, EventKind, EventName, SpanFields};
 use crate::error::{CallError, Fault};
-use crate::frame::{Call, Frame, FrameRef, Mode, RunId};
+use crate::frame::{Call, Frame, FrameRef, Mode, RunId, Timestamp};
 use crate::journal::StepKey;
 use crate::runtime::Runtime;
 use crate::schema::Repair;
@@ -19,21 +19,25 @@ pub(super) fn watches<R: Runtime>(frame: &Frame, call: &Call<R>) -> bool {
     !frame.diagnostics.is_disabled() || call.scope.host.live.as_ref().is_some_and(|live| !live.events.is_off())
 }
 
-/// A call under way, kept aside so that its end can be told when the call itself has been given to the tool.
-pub(super) struct Ended<R: Runtime> {
+/// A call under way, kept aside so that its start and its end can be told when the call itself has been given to the tool.
+pub(super) struct Told<'a, R: Runtime> {
     call: Call<R>,
-    tool: Text,
-    kind: Text,
+    tool: &'a ToolDef<R>,
 }
 
-impl<R: Runtime> Ended<R> {
-    /// Keeps what is needed, for [`Ended::tell`].
-    pub(super) fn of(call: &Call<R>, tool: &ToolDef<R>) -> Self {
-        Self { call: call.clone(), tool: tool.0.name.clone(), kind: tool.0.kind.clone() }
+impl<'a, R: Runtime> Told<'a, R> {
+    /// Keeps what is needed.
+    pub(super) fn of(call: &Call<R>, tool: &'a ToolDef<R>) -> Self {
+        Self { call: call.clone(), tool }
+    }
+
+    /// Tells that the tool starts.
+    pub(super) fn started(&self, began: Option<Timestamp>) {
+        self.happened(EventKind::Started, None, began, None);
     }
 
     /// Tells how it ended.
-    pub(super) fn tell(&self, outcome: Result<(), CallError>, passage: &Passage) -> Result<(), CallError> {
+    pub(super) fn ended(&self, outcome: Result<(), CallError>, passage: &Passage) -> Result<(), CallError> {
         let outcome = outcome.map_err(|error| coded(&self.call, error));
         let error = outcome.as_ref().err();
         let what = match error {
@@ -41,28 +45,28 @@ impl<R: Runtime> Ended<R> {
             Some(error) if never_started(error) => EventKind::Refused,
             error => kind_of_end(error),
         };
-        self.happened(what, error, Some(passage));
+        let duration = passage.times.map(|(begin, end)| std::time::Duration::from_nanos(end.0.saturating_sub(begin.0)));
+        self.happened(what, error, passage.times.map(|(_, end)| end), duration);
         outcome
     }
 
-    fn happened(&self, what: EventKind, error: Option<&CallError>, passage: Option<&Passage>) {
-        let (call, frame) = (&self.call, &self.call.scope.frame);
-        let dry = !matches!(frame.life.mode, Mode::Real);
-        let times = passage.and_then(|passage| passage.times);
-        let happening = Happening {
-            at: times.map(|(_, end)| end).or_else(|| frame.life.now()),
+    fn happened(&self, what: EventKind, error: Option<&CallError>, at: Option<Timestamp>, duration: Option<std::time::Duration>) {
+        let frame = &self.call.scope.frame;
+        let happening = || Happening {
+            at: at.or_else(|| frame.life.now()),
             run: frame.life.id.clone(),
-            place: Place::Call(call.key()),
-            tool: self.tool.clone(),
-            kind: self.kind.clone(),
+            place: Place::Call(self.call.key()),
+            tool: self.tool.0.name.clone(),
+            kind: self.tool.0.kind.clone(),
             what,
             code: error.map(|error| Text::from(error.public_code())),
-            duration: times.map(|(begin, end)| std::time::Duration::from_nanos(end.0.saturating_sub(begin.0))),
-            dry,
+            duration,
+            dry: !matches!(frame.life.mode, Mode::Real),
         };
-        match &call.scope.host.live {
-            Some(live) => happening.tell(&live.events, &frame.scope(call.step)),
-            None => happening.tell(&EventRing::new(0), &frame.scope(call.step)),
+        match &self.call.scope.host.live {
+            Some(live) if frame.diagnostics.is_disabled() => drop(live.events.push(happening)),
+            Some(live) => happening().tell(&live.events, &frame.scope(self.call.step)),
+            None => happening().tell(&EventRing::new(0), &frame.scope(self.call.step)),
         }
     }
 }
@@ -75,13 +79,6 @@ fn never_started(error: &CallError) -> bool {
     )
 }
 
-/// Tells that a tool starts.
-pub(super) fn started<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) {
-    if watches(&call.scope.frame, call) {
-        Ended::of(call, tool).happened(EventKind::Started, None, None);
-    }
-}
-
 /// Tells that a call was turned down, and gives the error its public code.
 #[cold]
 pub(crate) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
@@ -89,7 +86,7 @@ pub(crate) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: Call
     if watches(&call.scope.frame, call) {
         let what =
             if matches!(error.fault(), Fault::Cancelled { .. } | Fault::Aborted) { EventKind::Cancelled } else { EventKind::Refused };
-        Ended::of(call, tool).happened(what, Some(&error), None);
+        Told::of(call, tool).happened(what, Some(&error), None, None);
         if let Fault::Denied { tool, refusal } | Fault::Inspected { tool, refusal } = error.fault() {
             let hook = if matches!(error.fault(), Fault::Denied { .. }) { "authorize" } else { "inspect" };
             let said = || payload::hook(call.path(), tool, Some(hook), &refusal.code, &refusal.message);

@@ -1,7 +1,7 @@
 //! The call that is being polled on this thread. A tool that calls its catalogue through a plain handle, after an
 //! await as much as before one, is found here as the caller.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl FrameRef {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<FrameRef>> = const { RefCell::new(None) };
+    static CURRENT: Cell<Option<FrameRef>> = const { Cell::new(None) };
 }
 
 /// The call whose tool is being polled on this thread, if any.
@@ -65,10 +65,17 @@ thread_local! {
 /// assert!(toolwright::current_frame().is_none());
 /// ```
 pub fn current_frame() -> Option<FrameRef> {
-    CURRENT.with(|current| current.try_borrow().ok().and_then(|current| current.clone()))
+    let copied = |current: &Cell<Option<FrameRef>>| {
+        let frame = current.take();
+        let copy = frame.clone();
+        current.set(frame);
+        copy
+    };
+    CURRENT.try_with(copied).ok().flatten()
 }
 
 /// Makes `frame` the current call while `poll` runs, and gives it back: nothing is counted on the way.
+#[inline]
 pub(crate) fn within<T>(frame: &mut Option<FrameRef>, poll: impl FnOnce() -> T) -> T {
     struct Restore<'a> {
         frame: &'a mut Option<FrameRef>,
@@ -84,8 +91,10 @@ pub(crate) fn within<T>(frame: &mut Option<FrameRef>, poll: impl FnOnce() -> T) 
     poll()
 }
 
+/// A thread that is ending has no current call.
+#[inline]
 fn exchange(frame: Option<FrameRef>) -> Option<FrameRef> {
-    CURRENT.with(|current| current.try_borrow_mut().ok().and_then(|mut current| std::mem::replace(&mut *current, frame)))
+    CURRENT.try_with(|current| current.replace(frame)).ok().flatten()
 }
 
 /// A future that is polled as part of a call.

@@ -140,7 +140,6 @@ fn a_hook_that_is_set_twice_is_remembered_and_the_first_one_stays() {
 
 struct Breaks;
 
-#[expect(clippy::panic, reason = "that is what is tested")]
 impl Lifecycle<App> for Breaks {
     fn authorize(&self, access: &Access<'_, App>) -> Result<(), Refusal> {
         panic!("no idea about {}", access.tool)
@@ -156,7 +155,6 @@ impl Lifecycle<App> for Breaks {
 /// Breaks down a second time when it is dropped.
 struct Bomb;
 
-#[expect(clippy::panic, reason = "that is what is tested")]
 impl Drop for Bomb {
     fn drop(&mut self) {
         panic!("and again")

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::reference::template::Plan;
 use crate::runtime::Runtime;
 use crate::schema::{CompiledSchema, SchemaError, project};
-use crate::tool::{Body, Def, Effect, Goals, Origin, ToolDef};
+use crate::tool::{Body, Def, Goals, Origin, ToolDef};
 use crate::value::{Text, Value};
 
 /// A composite's steps, linked to tools of one registry, and what follows from them.
@@ -68,10 +68,14 @@ impl<R: Runtime> View<R> {
         if let Goals::Only(goals) = &def.goals {
             faults.extend(self.judge_goals(goals));
         }
-        if let Some(delegate) = &def.delegate
-            && let Some(owner) = self.claimed(delegate)
-        {
-            faults.push(RegisterFault::DelegateTaken { delegate: delegate.clone(), owner: owner.tool.0.name.clone() });
+        if let Some(delegate) = &def.delegate {
+            if let Err(why) = valid_name(delegate) {
+                faults.push(RegisterFault::InvalidId { why: format!("its delegate cannot be one: {why}") });
+            }
+            let tool = self.claimed(delegate).map(|owner| owner.tool.0.name.clone());
+            if let Some(owner) = tool.or_else(|| self.output_protocol(delegate).map(|output| output.id.clone())) {
+                faults.push(RegisterFault::DelegateTaken { delegate: delegate.clone(), owner });
+            }
         }
         faults
     }
@@ -87,7 +91,7 @@ impl<R: Runtime> View<R> {
         match (&self.options.policy.goal_exists, &self.options.goal_ids) {
             (Some(exists), _) => unknown(&|goal| crate::call::quietly(|| exists(goal)).unwrap_or(false)),
             (None, Some(_)) => {
-                let current = self.current_goals();
+                let current = crate::call::quietly(|| self.current_goals()).unwrap_or_default();
                 unknown(&|goal| current.contains(goal))
             }
             (None, None) => Vec::new(),
@@ -103,13 +107,14 @@ impl<R: Runtime> View<R> {
     }
 
     /// The tool with the effect that the policy says it has.
-    pub(super) fn raised(&self, tool: &ToolDef<R>) -> Result<Option<Effect>, RegisterFault> {
-        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return Ok(None) };
+    pub(super) fn raised(&self, tool: ToolDef<R>, faults: &mut Vec<RegisterFault>) -> ToolDef<R> {
+        let Some(raised) = self.options.policy.raised.get(tool.name()) else { return tool };
         match tool.effect() {
             Some(declared) if declared.impact > raised.impact => {
-                Err(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() })
+                faults.push(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() });
+                tool
             }
-            _ => Ok(Some(raised.clone())),
+            _ => tool.changed(|def| def.effect = Some(raised.clone())),
         }
     }
 

@@ -26,6 +26,8 @@ impl StepGate<App> for Swapping {
     }
 }
 
+type Swap = Box<dyn Fn() + Send>;
+
 #[test]
 fn ts_1_the_instance_that_was_checked_is_the_one_that_runs() {
     let ran = Ran::default();
@@ -50,7 +52,7 @@ fn ts_1_the_instance_that_was_checked_is_the_one_that_runs() {
 #[test]
 fn ts_1_a_run_keeps_the_steps_of_the_generation_that_it_began_with() {
     let ran = Ran::default();
-    let swap: Arc<Mutex<Option<Box<dyn Fn() + Send>>>> = Arc::default();
+    let swap: Arc<Mutex<Option<Swap>>> = Arc::default();
     let hook = swap.clone();
     let checks = toolwright::HostChecks::new().permission(move |step: &StepRequest<'_, App>| {
         if step.step == "s0"
