@@ -24,10 +24,22 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
+    if checkpoint.is_some() {
+        passage.now = None;
+    }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
-    match ready(journal.begin(begin)).await {
+    let mut began = begin.at;
+    let admission = match journal.begin(begin) {
+        Eventually::Now(admission) => admission,
+        Eventually::Later(admission) => {
+            began = None;
+            admission.await
+        }
+    };
+    match admission {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
+            began = None;
             let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
             if asked == Asked::Answered {
                 return Ok(());
@@ -36,7 +48,7 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    let began = frame.life.clock.as_ref().map(|clock| clock.now());
+    let began = began.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
     if let Some(told) = told {
         told.started(began);
     }
@@ -46,7 +58,10 @@ pub(super) async fn recorded<R: Runtime>(
     passage.times = began.zip(passage.now);
     let Some(key) = open.key.clone() else { return outcome };
     let finish = finish(frame, &host, tool, passage, &outcome, key, step, checkpoint.as_ref());
-    let finished = ready(journal.finish(finish)).await;
+    let finished = match journal.finish(finish) {
+        Eventually::Now(finished) => finished,
+        Eventually::Later(finished) => finished.await,
+    };
     open.key = None;
     if let (Ok(()), Err(error)) = (&outcome, finished) {
         return Err(unwritten(&passage.answer, error, happened(tool)));
