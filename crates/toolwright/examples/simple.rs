@@ -1,5 +1,10 @@
 //! The simplest thing: two tools, sealed, described, run.
-#![expect(clippy::print_stdout, clippy::disallowed_methods, clippy::disallowed_types, reason = "an example is a host: it prints and has a clock")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an example is a host: it prints and has a clock"
+)]
 
 use toolwright::prelude::*;
 

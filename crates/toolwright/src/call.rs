@@ -16,6 +16,7 @@
 //! | S11, S12 | receipt, journal finish | [`record`] |
 //! | S13 | succeeded, failed, cancelled | [`perform`] |
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
@@ -40,7 +41,9 @@ mod report;
 
 use execute::execute;
 pub(crate) use execute::happened;
+pub(crate) use record::asked;
 use report::Told;
+pub(crate) use report::{nobody, refused};
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
 /// from hand to hand costs more than any stage.
@@ -92,7 +95,7 @@ fn judge<R: Runtime>(
     {
         return Err(forbidden(call, tool));
     }
-    if tool.composite().is_some_and(|composite| composite.is_conditional()) && !tool.is_available(call.context()) {
+    if tool.composite().is_some_and(|composite| composite.is_conditional() && !composite.steps_available(call.context())) {
         return Err(forbidden(call, tool));
     }
     if let Some(health) = &tool.0.health
@@ -142,7 +145,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
 }
 
 #[cold]
-fn suspended(refusal: Refusal) -> CallError {
+pub(crate) fn suspended(refusal: Refusal) -> CallError {
     let Refusal { code, message, help, details } = refusal;
     Fault::Refused { code, message, help, details }.into()
 }
@@ -251,12 +254,12 @@ async fn unrecorded<R: Runtime>(
     passage: &mut Passage,
     told: Option<&Told<'_, R>>,
 ) -> Result<(), CallError> {
-    let began = frame.life.clock.as_ref().map(|clock| clock.now());
+    let began = frame.life.now();
     if let Some(told) = told {
         told.started(began);
     }
     let outcome = execute(frame, call, tool, passage).await;
-    passage.times = began.and_then(|began| Some((began, frame.life.clock.as_ref()?.now())));
+    passage.times = began.and_then(|began| Some((began, frame.life.now()?)));
     outcome
 }
 
@@ -287,7 +290,7 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(&*panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())
@@ -313,7 +316,15 @@ fn too_large(value: &Value, what: &'static str, frame: &Frame, state: EffectStat
 
 /// Calls a hook or port of the host that must not end anything by breaking down.
 pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(call)).ok()
+    catch_unwind(AssertUnwindSafe(call)).map_err(forgotten).ok()
+}
+
+/// What was thrown is the host's, and may break down once more while it is dropped.
+#[cold]
+pub(crate) fn forgotten(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
 }
 
 /// What a fact of the host's calls this end of a call.

@@ -8,13 +8,14 @@ use arc_swap::ArcSwap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::call;
 use crate::cancel::CancelToken;
 use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{self, EffectRecord};
-use crate::diagnostics::ring::{EventRing, Happening, Place};
-use crate::diagnostics::{CallKey, Diagnostics, EventKind, Recorder, ToolEvent};
+use crate::diagnostics::ring::EventRing;
+use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
 use crate::error::CallError;
-use crate::frame::{Clock, Mode, RunId, Timestamp};
+use crate::frame::{Clock, Mode, RunId, Timestamp, current_frame};
 use crate::journal::{Journal, StepKey};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::tool::Effect;
@@ -360,7 +361,8 @@ impl ToolResult {
 }
 
 impl<R: Runtime> Catalog<R> {
-    pub(crate) fn new(view: View<R>, home: &Home<R>) -> Self {
+    pub(crate) fn new(mut view: View<R>, home: &Home<R>) -> Self {
+        view.fingerprint = Some(view.hashed());
         let live = Live {
             diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),
             events: EventRing::new(view.options.events),
@@ -425,7 +427,10 @@ impl<R: Runtime> Catalog<R> {
     /// # Errors
     /// [`CallError`] says what ended it, how far it got and which effects happened.
     pub async fn invoke(&self, invocation: Invocation, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
-        let entry = self.view.require(&invocation.tool).map_err(|error| self.not_found(&invocation.tool, error))?;
+        let Some(entry) = self.view.get(&invocation.tool) else {
+            let error = self.view.unavailable(&invocation.tool);
+            return Err(call::nobody(Some(&self.live), current_frame().as_ref(), &invocation, error));
+        };
         enter::from_handle(self, &entry.tool, invocation, None, context.into_context()).await
     }
 
@@ -436,9 +441,16 @@ impl<R: Runtime> Catalog<R> {
     /// `unavailable_invocation` when nobody answers to it, an output's id included; otherwise any [`CallError`].
     pub async fn call(&self, decision: &R::Decision, context: impl IntoContext<R::Context>) -> Result<ToolResult, CallError> {
         let id = R::invocation_id(decision);
-        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id, self.view.unclaimed(id))) };
+        let Some(entry) = self.view.claimed(id) else { return Err(self.not_found(id)) };
         let decided = enter::Decided { decision, resumes: false };
         self.decided(entry, decided, context.into_context()).await
+    }
+
+    /// Nobody answers to this invocation id.
+    #[cold]
+    fn not_found(&self, id: &str) -> CallError {
+        let asked = Invocation::new(id, Value::Null);
+        call::nobody(Some(&self.live), current_frame().as_ref(), &asked, self.view.unclaimed(id))
     }
 
     async fn decided(
@@ -449,25 +461,6 @@ impl<R: Runtime> Catalog<R> {
     ) -> Result<ToolResult, CallError> {
         let invocation = Invocation::new(entry.tool.0.name.clone(), R::arguments(decided.decision));
         enter::from_handle(self, &entry.tool, invocation, Some(decided), context).await
-    }
-
-    /// Tells of a call that got no further than its name.
-    #[cold]
-    fn not_found(&self, name: &str, error: CallError) -> CallError {
-        let name: Text = crate::cut(name, 80).into();
-        let happening = Happening {
-            at: self.view.options.clock.as_ref().map(|clock| clock.now()),
-            run: RunId::draw(),
-            place: Place::Named(name.clone()),
-            tool: name,
-            kind: Text::new(),
-            what: EventKind::Refused,
-            code: Some(error.public_code().into()),
-            duration: None,
-            dry: false,
-        };
-        happening.tell(&self.live.events, &self.live.diagnostics.load());
-        error
     }
 
     /// Makes several calls at once; one outcome each, in order. By default one that fails leaves the others

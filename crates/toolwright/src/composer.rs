@@ -318,7 +318,7 @@ impl<R: Runtime> Composer<R> {
                 return Err(SpecError { issues });
             }
         };
-        let effect = if self.has_gate() { derived_effect(&body.derived.effects) } else { crate::tool::Effect::write() };
+        let effect = if self.has_gate() { derived_effect(&body.derived.effects, None) } else { crate::tool::Effect::write() };
         Ok(ToolBuilder::new(format!("composable:{name}"), description)
             .name(name)
             .title(name)

@@ -5,7 +5,7 @@
 //! steps that are not executed. A composite has no code of its own, so it has no
 //! effect of its own: everything it does goes through the gate, step by step.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::catalog::{Home, View};
 use crate::composer::Bound;
@@ -35,8 +35,8 @@ pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) gate: GateOf<R>,
     pub(crate) derived: Derived,
     warnings: Vec<SpecIssue>,
-    /// The written form, for the journal; made when the first run is recorded.
-    written: OnceLock<Value>,
+    /// The written form, for the journal.
+    written: Value,
     /// The plan as compiled; workers run on copies of it.
     master: Program,
     idle: Mutex<Vec<Program>>,
@@ -142,11 +142,11 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 impl<R: Runtime> CompositeBody<R> {
     pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
         Self {
+            written: spec.to_value(),
             spec,
             gate,
             derived,
             warnings: compiled.warnings,
-            written: OnceLock::new(),
             master: compiled.program,
             idle: Mutex::default(),
         }
@@ -170,7 +170,7 @@ impl<R: Runtime> CompositeBody<R> {
 
     /// What was written, as JSON.
     pub(crate) fn written(&self) -> &Value {
-        self.written.get_or_init(|| self.spec.to_value())
+        &self.written
     }
 
     /// What looks wrong in it and stops nothing: `$…` texts used as literals, references inside longer texts.
@@ -384,17 +384,21 @@ impl<R: Runtime> Composite<R> {
 }
 
 /// The effect of a composite: none when no step has any; otherwise it must not run twice as a whole,
-/// since what it reads may differ the next time. The class is that of the first step with the greatest impact.
-pub(crate) fn derived_effect(effects: &[StepEffect]) -> Effect {
+/// since what it reads may differ the next time. The class is that of the first step with the greatest impact: `first`
+/// is that of the first step, which counts when none changes anything.
+pub(crate) fn derived_effect(effects: &[StepEffect], first: Option<Effect>) -> Effect {
     let weight = |effect: &StepEffect| effect.effect.as_ref().map_or(Impact::Once, |effect| effect.impact);
-    let Some(greatest) = effects.iter().map(weight).max() else { return Effect::read() };
+    let Some(greatest) = effects.iter().map(weight).max() else { return first.unwrap_or_else(Effect::read) };
     let class = effects.iter().find(|effect| weight(effect) == greatest).and_then(|effect| effect.effect.as_ref());
     Effect::new(class.map_or(arcstr::literal!("write"), |effect| effect.class.clone()), Impact::Once)
 }
 
 /// The effects of using `tool` as a step named `step`: at most `room` of them, and how many more there are.
 fn step_effects<R: Runtime>(step: &Text, tool: &ToolDef<R>, room: usize) -> (Vec<StepEffect>, usize) {
-    if let Body::Composite(body) = &tool.0.body {
+    // A composite without effects whose policy says it has one counts like a leaf.
+    if let Body::Composite(body) = &tool.0.body
+        && (!body.derived.effects.is_empty() || tool.has_side_effects() == Some(false))
+    {
         let Derived { effects, effects_left_out, .. } = &body.derived;
         let within =
             |effect: &StepEffect| StepEffect { path: std::iter::once(step).chain(&effect.path).cloned().collect(), ..effect.clone() };

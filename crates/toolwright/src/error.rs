@@ -3,6 +3,7 @@
 use crate::catalog::View;
 use crate::composite::EffectRecord;
 use crate::composite::effect::StepRecord;
+use crate::journal::JournalErrorKind;
 use crate::refusal::Refusal;
 use crate::runtime::Runtime;
 use crate::tool::Aftermath;
@@ -12,6 +13,9 @@ mod fault;
 mod result;
 
 pub use fault::{Fault, OutputError, StepError, Unresolved};
+
+#[cfg(test)]
+mod tests;
 
 /// Whether a side effect happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -113,6 +117,7 @@ impl CallError {
             Fault::Cancelled { .. } => "cancelled",
             Fault::InvalidOutput { .. } => "invalid_output",
             Fault::TooLarge { .. } => "value_too_large",
+            Fault::Journal { error, .. } if error.kind == JournalErrorKind::Diverged => "diverged",
             Fault::Journal { .. } => "journal",
             Fault::Diverged { .. } => "diverged",
             Fault::InDoubt { .. } => "in_doubt",
@@ -192,6 +197,12 @@ impl CallError {
         match self.root_cause() {
             Fault::InDoubt { .. } => Retry::AfterReconcile,
             Fault::FailedBefore { .. } | Fault::Diverged { .. } => Retry::Never,
+            // Somebody else has the run, it is another one, or it cannot be read: the same again would end the same way.
+            Fault::Journal { error, state: EffectState::NotStarted, .. }
+                if matches!(error.kind, JournalErrorKind::Diverged | JournalErrorKind::Fenced | JournalErrorKind::Corrupt) =>
+            {
+                Retry::Never
+            }
             _ if self.waits_for_an_answer() => Retry::AfterReconcile,
             Fault::Tool { error, .. }
                 if self.effects().is_empty() && matches!(error.aftermath(), Aftermath::Nothing | Aftermath::Answered) =>

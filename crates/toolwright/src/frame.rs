@@ -1,9 +1,12 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! tools. Kept by the runtime, where no tool or caller can reset it.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use crate::cancel::CancelToken;
 use crate::catalog::{Invocation, Live, ToolResult, View};
@@ -89,6 +92,24 @@ pub(crate) struct Life {
     pub(crate) limits: Limits,
     /// Composites entered before the run, as the caller says.
     pub(crate) entered: u32,
+}
+
+impl Life {
+    /// The time, if there is a clock that can tell it.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.clock.as_ref().and_then(|clock| crate::call::quietly(|| clock.now()))
+    }
+}
+
+/// Ends after `duration`; never, when the clock breaks down.
+pub(crate) fn slept(clock: &Arc<dyn Clock>, duration: Duration) -> BoxFuture<'static, ()> {
+    let Some(sleep) = crate::call::quietly(|| clock.sleep(duration)) else { return Box::pin(std::future::pending()) };
+    Box::pin(async move {
+        if let Err(panic) = AssertUnwindSafe(sleep).catch_unwind().await {
+            crate::call::forgotten(panic);
+            std::future::pending().await
+        }
+    })
 }
 
 /// What the calls of one composite, a nested call, or the root call of a run have in common. Knows no type of the
@@ -333,7 +354,7 @@ impl<R: Runtime> Call<R> {
     /// # Errors
     /// Any [`CallError`].
     pub async fn invoke_keyed(&self, key: &str, tool: &str, input: Value) -> Result<ToolResult, CallError> {
-        self.nested(tool, input, format!("{tool}~{key}").into(), true).await
+        self.nested(tool, input, format!("{tool}~{}", path::key_segment(key)).into(), true).await
     }
 
     async fn nested(&self, tool: &str, input: Value, place: Text, keyed: bool) -> Result<ToolResult, CallError> {

@@ -206,8 +206,9 @@ pub trait Journal: Send + Sync {
 
 /// One claimed run. Once a newer claim is there, every method says [`JournalErrorKind::Fenced`] and writes nothing.
 pub trait RunJournal: Send + Sync {
-    /// Looks at what is recorded of the call and, when it may run, writes its intent, both in one step. The tool does
-    /// not start before this is done, and only on [`Admission::Proceed`]; any other answer writes nothing.
+    /// Looks at what is recorded at this call's [place](StepKey::place) and, when it may run, writes its intent, both in
+    /// one step. The tool does not start before this is done, and only on [`Admission::Proceed`]; any other answer
+    /// writes nothing.
     ///
     /// # Errors
     /// The tool does not start.

@@ -168,6 +168,7 @@ impl<R: Runtime> Registry<R> {
             finalizer: None,
             generation: 0,
             warnings: Vec::new(),
+            fingerprint: None,
         };
         Self { view, home: Home::default() }
     }
@@ -350,7 +351,8 @@ impl<R: Runtime> Registry<R> {
         if head.def.origin.is_none() {
             head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
         }
-        head = head.effect(derived_effect(&linked.derived.effects));
+        let first = linked.links.first().and_then(|link| self.view.entry(*link)?.effect().cloned());
+        head = head.effect(derived_effect(&linked.derived.effects, first));
         let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();
         let gate = GateOf::Catalog { links: linked.links.into(), home: self.home.clone() };
         let body = CompositeBody::new(spec, gate, linked.derived, compiled);

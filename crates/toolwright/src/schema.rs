@@ -125,7 +125,7 @@ impl CompiledSchema {
                 .validator
                 .iter_errors(value)
                 .take(crate::limits::SCHEMA_ISSUES_MAX)
-                .map(|error| SchemaIssue { pointer: error.instance_path().to_string(), message: in_words(&error) })
+                .map(|error| SchemaIssue { pointer: place(&error), message: in_words(&error) })
                 .collect(),
         }
     }
@@ -205,6 +205,18 @@ fn known_dialect(uri: &str) -> bool {
                 | "json-schema.org/draft-04/schema"
         )
     )
+}
+
+/// Where the value is that does not fit; of a missing member, where it should be.
+fn place(error: &jsonschema::ValidationError<'_>) -> String {
+    let within = error.instance_path().to_string();
+    match error.kind() {
+        jsonschema::error::ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default().replace('~', "~0").replace('/', "~1");
+            format!("{within}/{name}")
+        }
+        _ => within,
+    }
 }
 
 fn in_words(error: &jsonschema::ValidationError<'_>) -> String {

@@ -9,12 +9,16 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/calling.rs"]
+mod calling;
 #[path = "it/cancelling.rs"]
 mod cancelling;
 #[path = "it/case_files.rs"]
 mod case_files;
 #[path = "it/codes.rs"]
 mod codes;
+#[path = "it/declaring.rs"]
+mod declaring;
 #[path = "it/diagnostics.rs"]
 mod diagnostics;
 #[path = "it/dry_running.rs"]
@@ -53,6 +57,8 @@ mod references;
 mod registering;
 #[path = "it/running.rs"]
 mod running;
+#[path = "it/seam.rs"]
+mod seam;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]

@@ -36,8 +36,7 @@ fn steps(criterion: &mut Criterion) {
     for id in &cases {
         let mut group = criterion.benchmark_group(id);
         group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(20);
-        let variants =
-            [("echo", Variant::Echo), ("bare", Variant::Bare), ("governed", Variant::Governed), ("watched", Variant::Watched)];
+        let variants = [("echo", Variant::Echo), ("bare", Variant::Bare), ("governed", Variant::Governed), ("watched", Variant::Watched)];
         for (name, variant) in variants {
             let pipeline = pipeline(id, variant);
             group.throughput(Throughput::Elements(pipeline.steps));

@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Waking, Poll};
 
-use super::{Passage, within_limits};
+use super::{Passage, forgotten, quietly, within_limits};
 use crate::cancel::Cancelled;
 use crate::composite::{self, CompositeBody};
 use crate::error::{CallError, EffectState, Fault, state_after};
 use crate::frame::current::within;
-use crate::frame::{Call, Frame, FrameRef};
+use crate::frame::{Call, Frame, FrameRef, slept};
 use crate::runtime::Runtime;
 use crate::schema::{CompiledSchema, SchemaIssue};
 use crate::tool::{Answer, Body, BoxFuture, ToolDef, ToolError};
@@ -176,7 +176,7 @@ impl<R: Runtime> Execution<'_, R> {
             return self.cancelled_with(EffectState::NoEffect);
         }
         self.told = true;
-        self.grace = self.frame.life.clock.as_ref().map(|clock| clock.sleep(self.frame.life.limits.cancel_grace));
+        self.grace = self.frame.life.clock.as_ref().map(|clock| slept(clock, self.frame.life.limits.cancel_grace));
         self.look_at_grace(waking)
     }
 
@@ -209,19 +209,20 @@ impl<R: Runtime> Future for Execution<'_, R> {
             Poll::Ready(Err(_)) if this.dropped_by_cancellation() => this.cancelled_with(EffectState::NoEffect),
             polled => polled,
         }));
-        match looked {
-            Ok(polled) => polled,
-            Err(panic) => {
-                // What is left of a tool that broke down may break down again while it is dropped.
-                let _ = catch_unwind(AssertUnwindSafe(|| this.running = Running::Over));
-                let fault = Fault::Panicked { tool: this.tool.0.name.clone(), message: panic_message(&*panic), state: unknown(this.tool) };
-                Poll::Ready(Err(fault.into()))
-            }
+        let polled = looked.unwrap_or_else(|panic| {
+            let fault = Fault::Panicked { tool: this.tool.0.name.clone(), message: panic_message(panic), state: unknown(this.tool) };
+            Poll::Ready(Err(fault.into()))
+        });
+        if polled.is_ready() {
+            // What is left of the tool may break down while it is dropped: that changes nothing of how it ended.
+            quietly(|| this.running = Running::Over);
         }
+        polled
     }
 }
 
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_message(panic: Box<dyn Any + Send>) -> String {
     let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+    forgotten(panic);
     message.unwrap_or_else(|| "the tool panicked".into())
 }

@@ -1,6 +1,12 @@
 //! S6, S7, S11 and S12: the intent is in the journal before the tool starts, the outcome before anyone sees it.
 
-use super::{Passage, execute, happened, quietly, report};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use futures_util::FutureExt;
+
+use super::execute::panic_message;
+use super::{Passage, execute, forgotten, happened, quietly, report};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Frame, Host};
 use crate::journal::{
@@ -29,14 +35,14 @@ pub(super) async fn recorded<R: Runtime>(
     }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
     let mut began = begin.at;
-    let admission = match journal.begin(begin) {
-        Eventually::Now(admission) => admission,
-        Eventually::Later(admission) => {
+    let begun = asked(|| {
+        let begun = journal.begin(begin);
+        if matches!(begun, Eventually::Later(_)) {
             began = None;
-            admission.await
         }
-    };
-    match admission {
+        begun
+    });
+    match begun.await {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
             began = None;
@@ -48,20 +54,17 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    let began = began.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
+    let began = began.or_else(|| frame.life.now());
     if let Some(told) = told {
         told.started(began);
     }
     let (host, step) = (call.scope.host.clone(), call.step);
     let outcome = execute(frame, call, tool, passage).await;
-    passage.now = frame.life.clock.as_ref().map(|clock| clock.now());
+    passage.now = frame.life.now();
     passage.times = began.zip(passage.now);
     let Some(key) = open.key.clone() else { return outcome };
     let finish = finish(frame, &host, tool, passage, &outcome, key, step, checkpoint.as_ref());
-    let finished = match journal.finish(finish) {
-        Eventually::Now(finished) => finished,
-        Eventually::Later(finished) => finished.await,
-    };
+    let finished = asked(|| journal.finish(finish)).await;
     open.key = None;
     if let (Ok(()), Err(error)) = (&outcome, finished) {
         return Err(unwritten(&passage.answer, error, happened(tool)));
@@ -69,11 +72,18 @@ pub(super) async fn recorded<R: Runtime>(
     outcome
 }
 
-async fn ready<T>(eventually: Eventually<'_, T>) -> T {
-    match eventually {
-        Eventually::Now(now) => now,
-        Eventually::Later(later) => later.await,
+/// Asks the journal. One that breaks down has said no.
+pub(crate) async fn asked<'a, T>(ask: impl FnOnce() -> Eventually<'a, Result<T, JournalError>>) -> Result<T, JournalError> {
+    match catch_unwind(AssertUnwindSafe(ask)) {
+        Ok(Eventually::Now(now)) => now,
+        Ok(Eventually::Later(later)) => AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|panic| Err(broken(panic))),
+        Err(panic) => Err(broken(panic)),
     }
+}
+
+#[cold]
+fn broken(panic: Box<dyn Any + Send>) -> JournalError {
+    JournalError::unwritable(format!("it broke down: {}", panic_message(panic)))
 }
 
 fn unstarted(error: JournalError) -> CallError {
@@ -91,7 +101,7 @@ fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Va
 
 fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, key: &StepKey, checkpoint: Option<Value>) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
-    begin.at = passage.now.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now()));
+    begin.at = passage.now.or_else(|| frame.life.now());
     begin.fingerprint = tool.0.fingerprint;
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
@@ -128,9 +138,9 @@ async fn not_new<R: Runtime>(
         settled => return settled_by(settled, frame, tool, passage),
     };
     let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
-    ready(journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
+    asked(|| journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
     let begin = intent(frame, tool, passage, &call.key(), checkpoint);
-    match ready(journal.begin(begin)).await.map_err(unstarted)? {
+    match asked(|| journal.begin(begin)).await.map_err(unstarted)? {
         Admission::Proceed { .. } => Ok(Asked::Begun),
         settled => settled_by(settled, frame, tool, passage),
     }
@@ -162,8 +172,8 @@ fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
 /// Asks the tool what became of a call whose outcome is not known.
 async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
     let reconcile = tool.0.reconcile.as_ref()?;
-    let asked = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(reconcile(&doubt.begin, call.context_arc())));
-    let verdict = match asked.await.ok()? {
+    let asked = quietly(|| reconcile(&doubt.begin, call.context_arc()))?;
+    let verdict = match AssertUnwindSafe(asked).catch_unwind().await.map_err(forgotten).ok()? {
         Reconciled::Happened(output) => Verdict::Happened(output),
         Reconciled::NotHappened => Verdict::NotHappened,
         Reconciled::Unknown => return None,
@@ -267,7 +277,7 @@ struct Open<'a> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            self.journal.abandoned(key);
+            quietly(|| self.journal.abandoned(key));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What is told of a call: to the catalogue's events, and to whoever listens to its diagnostics.
 
 use super::{Passage, kind_of_end};
+use crate::catalog::{Invocation, Live};
 use crate::diagnostics::payload;
 use crate::diagnostics::ring::{EventRing, Happening, Place};
-use crate::diagnostics::{EventKind, EventName};
+use crate::diagnostics::{Diagnostics, EventKind, EventName, SpanFields};
 use crate::error::{CallError, Fault};
-use crate::frame::{Call, Frame, Mode, Timestamp};
+use crate::frame::{Call, Frame, FrameRef, Mode, RunId, Timestamp};
 use crate::journal::StepKey;
 use crate::runtime::Runtime;
 use crate::schema::Repair;
@@ -52,7 +53,7 @@ impl<'a, R: Runtime> Told<'a, R> {
     fn happened(&self, what: EventKind, error: Option<&CallError>, at: Option<Timestamp>, duration: Option<std::time::Duration>) {
         let frame = &self.call.scope.frame;
         let happening = || Happening {
-            at: at.or_else(|| frame.life.clock.as_ref().map(|clock| clock.now())),
+            at: at.or_else(|| frame.life.now()),
             run: frame.life.id.clone(),
             place: Place::Call(self.call.key()),
             tool: self.tool.0.name.clone(),
@@ -72,12 +73,15 @@ impl<'a, R: Runtime> Told<'a, R> {
 
 /// The journal stopped it before its tool ran.
 fn never_started(error: &CallError) -> bool {
-    matches!(error.fault(), Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Journal { phase: "begin", .. })
+    matches!(
+        error.fault(),
+        Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Hook { hook: "checkpoint", .. } | Fault::Journal { phase: "begin", .. }
+    )
 }
 
 /// Tells that a call was turned down, and gives the error its public code.
 #[cold]
-pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
+pub(crate) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: CallError) -> CallError {
     let error = coded(call, error);
     if watches(&call.scope.frame, call) {
         let what =
@@ -88,6 +92,42 @@ pub(super) fn refused<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, error: Call
             let said = || payload::hook(call.path(), tool, Some(hook), &refusal.code, &refusal.message);
             call.scope.frame.tell(call.step, EventName::HookRefused, said);
         }
+    }
+    error
+}
+
+/// Tells that there is nothing to call.
+#[cold]
+pub(crate) fn nobody(live: Option<&Live>, from: Option<&FrameRef>, asked: &Invocation, error: CallError) -> CallError {
+    let around = from.map(|from| from.frame.life.id.clone());
+    let name: Text = crate::cut(&asked.tool, 80).into();
+    let run = asked.run_id.clone().map(RunId::Given).or(around).unwrap_or_else(RunId::draw);
+    let path: Text = match from {
+        Some(from) if asked.run_id.is_none() => format!("{}/{name}", from.path()).into(),
+        _ => name.clone(),
+    };
+    let scope = match (&asked.diagnostics, from, live) {
+        (Some(own), ..) => own.clone(),
+        (None, Some(from), _) => from.diagnostics(),
+        (None, None, Some(live)) => Diagnostics::clone(&live.diagnostics.load()),
+        (None, None, None) => Diagnostics::disabled(),
+    };
+    let fields = SpanFields { run: Some(run.text()), ..SpanFields::default() };
+    let happening = Happening {
+        at: from.and_then(|from| from.frame.life.now()),
+        run,
+        place: Place::Named(path.clone()),
+        tool: name,
+        kind: Text::new(),
+        what: EventKind::Refused,
+        code: Some(error.public_code().into()),
+        duration: None,
+        dry: !matches!(asked.mode, Mode::Real),
+    };
+    let scope = if scope.is_disabled() { scope } else { scope.child(path, fields) };
+    match live {
+        Some(live) => happening.tell(&live.events, &scope),
+        None => happening.tell(&EventRing::new(0), &scope),
     }
     error
 }

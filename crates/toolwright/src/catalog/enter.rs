@@ -15,9 +15,10 @@ use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{
-    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame,
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
 };
-use crate::journal::{Claim, End, Journal, RunRecord};
+use crate::journal::{Claim, End, Journal, JournalError, RunRecord};
+use crate::lifecycle::guarded;
 use crate::runtime::Runtime;
 use crate::tool::{Answer, ToolDef};
 use crate::value::{Text, Value};
@@ -56,7 +57,11 @@ pub(crate) async fn nested<R: Runtime>(
     from: Nested,
     invocation: Invocation,
 ) -> Result<ToolResult, CallError> {
-    let tool = &view.require(&invocation.tool)?.tool;
+    let Some(entry) = view.get(&invocation.tool) else {
+        let error = view.unavailable(&invocation.tool);
+        return Err(call::nobody(live.map(|live| &**live), Some(&from.frame), &invocation, error));
+    };
+    let tool = &entry.tool;
     let host = Host { view: Some(view.clone()), live: live.cloned(), context: context.clone() };
     Box::pin(Entry { host, tool, decision: None, from: Some(from) }.enter(invocation)).await
 }
@@ -102,7 +107,7 @@ impl<R: Runtime> Entry<'_, R> {
         };
         let (source, token): (CancelSource, CancelToken) = invocation.cancel.child();
         invocation.cancel = token;
-        match select(pin!(self.run(invocation)), clock.sleep(timeout)).await {
+        match select(pin!(self.run(invocation)), slept(&clock, timeout)).await {
             Either::Left((outcome, _)) => outcome,
             Either::Right(((), running)) => {
                 source.cancel();
@@ -119,7 +124,10 @@ impl<R: Runtime> Entry<'_, R> {
 
     async fn run(self, mut invocation: Invocation) -> Result<ToolResult, CallError> {
         let around = self.from.as_ref().map(|from| from.frame.clone());
-        if let Some(around) = &around {
+        // A dry run that is asked for inside a real one is a run of its own, and has no effect.
+        let dry_in = |around: &FrameRef| matches!(around.frame.life.mode, Mode::Real) && !matches!(invocation.mode, Mode::Real);
+        let tries = around.as_ref().is_some_and(dry_in);
+        if let Some(around) = around.as_ref().filter(|_| !tries) {
             unannounced(around, self.tool)?;
         }
         let cancel = self.cancel(&mut invocation);
@@ -127,16 +135,14 @@ impl<R: Runtime> Entry<'_, R> {
         let logger = self.logger(invocation.logger.take());
         let clock = self.clock(&invocation);
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
-        // A dry run inside a real one is a run of its own: nothing of it happens, and nothing of it is written.
-        let turns_dry = around.as_ref().is_some_and(|around| matches!(around.frame.life.mode, Mode::Real)) && !matches!(mode, Mode::Real);
-        let starts_run = around.is_none() || run_id.is_some() || turns_dry;
+        let starts_run = around.is_none() || run_id.is_some() || tries;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
             around => Arc::new(Life {
                 id: run_id.map_or_else(RunId::draw, RunId::Given),
                 journal: std::sync::OnceLock::new(),
                 clock,
-                mode: around.as_ref().filter(|_| !turns_dry).map_or(mode, |around| around.frame.life.mode.clone()),
+                mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
                 limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
                 entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
             }),
@@ -147,13 +153,13 @@ impl<R: Runtime> Entry<'_, R> {
             diagnostics,
             logger,
             resumed: self.decision.as_ref().is_some_and(|decided| decided.resumes),
-            effectless: around.as_ref().is_some_and(|around| around.frame.effectless || around.reads),
+            effectless: around.as_ref().is_some_and(|around| !tries && (around.frame.effectless || around.reads)),
             nested: crate::frame::Nested::default(),
             life,
         });
         let begins = starts_run.then_some(Begins { journal, said });
         let outcome = self.dispatch(frame, input, begins).await;
-        if let Some(around) = around.filter(|_| !turns_dry) {
+        if let Some(around) = around.filter(|_| !tries) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
                 Err(error) => error.effects(),
@@ -246,7 +252,7 @@ impl<R: Runtime> Entry<'_, R> {
             }
         }
         if let (Some(begins), Some(input)) = (begins, root_input) {
-            begins.open(&call, tool, input).await?;
+            begins.open(&call, tool, input).await.map_err(|error| call::refused(&call, tool, error))?;
             let outcome = perform(&frame, call, tool, &mut passage, repairs).await;
             return ended(&frame, outcome).await;
         }
@@ -290,8 +296,8 @@ async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<
     };
     let ended = match (frame.life.journal.get(), end) {
         (Some(journal), Some(mut end)) => {
-            end.at = frame.life.clock.as_ref().map(|clock| clock.now());
-            journal.end(end).get().await
+            end.at = frame.life.now();
+            call::asked(|| journal.end(end)).await
         }
         _ => Ok(()),
     };
@@ -319,19 +325,23 @@ impl Begins {
         if !matches!(life.mode, Mode::Real) {
             return Ok(());
         }
-        let port = || host.view.as_ref().and_then(|view| view.options.journal.as_ref());
-        let journal = match self.journal {
-            Some(journal) => journal,
-            None => match port().and_then(|port| call::quietly(|| port(&host.context)).flatten()) {
-                Some(journal) => journal,
-                None => return Ok(()),
-            },
+        let unopened = |error| CallError::from(Fault::Journal { phase: "open", error, state: EffectState::NotStarted, value: None });
+        let port = host.view.as_ref().and_then(|view| view.options.journal.as_ref());
+        let journal = match (self.journal, port) {
+            (Some(journal), _) => Some(journal),
+            // Nobody knows where it would have to be written: that is no reason to go without.
+            (None, Some(port)) => {
+                guarded("journal", || Ok(port(&host.context))).map_err(|refusal| unopened(JournalError::unwritable(refusal.message)))?
+            }
+            (None, None) => None,
         };
+        let Some(journal) = journal else { return Ok(()) };
         let mut record = RunRecord::new(life.id.text(), tool.0.name.clone(), input);
         record.calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
-        record.created = life.clock.as_ref().map(|clock| clock.now());
+        record.created = life.now();
         if let Some(view) = &host.view {
             record.generation = view.generation;
+            record.fingerprint = view.fingerprint;
             record.forged = super::forged_of(view, tool);
         }
         let said = self.said.unwrap_or_default();
@@ -339,13 +349,13 @@ impl Begins {
         record.session = said.session;
         record.principal = said.principal;
         record.context_key = said.context_key;
-        match journal.open(record, claim).get().await {
+        match call::asked(|| journal.open(record, claim)).await {
             Ok(run) => {
                 // Opened once a run.
                 let _ = life.journal.set(run);
                 Ok(())
             }
-            Err(error) => Err(Fault::Journal { phase: "open", error, state: EffectState::NotStarted, value: None }.into()),
+            Err(error) => Err(unopened(error)),
         }
     }
 }

@@ -145,9 +145,7 @@ impl<R: Runtime> View<R> {
     fn permitting<'a, 'b>(&'a self, decision: &'b R::Decision, cx: &'b R::Context) -> impl Iterator<Item = &'a str> + use<'a, 'b, R> {
         let asked = if self.options.policy.interaction_required { &[] } else { &*self.folds.missing_interaction_allowed };
         self.with_hooks(asked)
-            .filter(move |(entry, hooks)| {
-                entry.tool.is_available_in(self, cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true)
-            })
+            .filter(move |(entry, hooks)| self.offers(entry, cx) && hooks.missing_interaction_allowed(decision, cx) == Ok(true))
             .map(|(entry, _)| entry.id())
     }
 }
@@ -172,7 +170,7 @@ impl<R: Runtime> View<R> {
     pub fn task_rules_by_tool(&self, cx: &R::Context) -> Vec<(&str, Rule)> {
         let mut rules: Vec<(&str, Rule)> = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.rules) {
-            if entry.tool.is_available_in(self, cx) {
+            if self.offers(entry, cx) {
                 let own = hooks.rules(cx).unwrap_or_default().into_iter();
                 rules.extend(own.filter_map(|rule| Some((entry.id(), self.admitted_rule(entry, rule)?))));
             }
@@ -208,7 +206,7 @@ impl<R: Runtime> View<R> {
     fn fields_at(&self, cx: &R::Context, placement: &R::Placement) -> Vec<(&Registered<R>, ModelField<R::Placement>)> {
         let mut fields = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.fields) {
-            if entry.tool.is_available_in(self, cx) {
+            if self.offers(entry, cx) {
                 let own = hooks.fields(cx).unwrap_or_default().into_iter();
                 fields.extend(own.filter(|field| field.placement == *placement).map(|field| (entry, field)));
             }
@@ -297,7 +295,7 @@ impl<R: Runtime> View<R> {
         let mut owner = None;
         let mut tools: Vec<Text> = Vec::new();
         for (entry, hooks) in self.with_hooks(&self.folds.composition) {
-            if !entry.tool.is_available_in(self, cx) {
+            if !self.offers(entry, cx) {
                 continue;
             }
             if let Some(composition) = hooks.composition(cx).map_err(|refusal| self.failed("composition", entry, refusal))? {
@@ -365,7 +363,8 @@ impl<R: Runtime> View<R> {
 
     pub(super) fn admit_available(&self, entry: &Registered<R>, cx: &R::Context) -> Result<(), CallError> {
         if entry.tool.is_available_in(self, cx) {
-            return Ok(());
+            let refusal = entry.tool.0.health.as_ref().and_then(|health| health.refusal());
+            return refusal.map_or(Ok(()), |refusal| Err(crate::call::suspended(refusal).with_public_code(self)));
         }
         let refusal = self.options.forbidden.as_ref().and_then(|words| quietly(|| words(entry.id())));
         Err(CallError::from(Fault::Forbidden { tool: entry.tool.0.name.clone(), refusal }).with_public_code(self))

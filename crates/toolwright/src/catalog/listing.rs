@@ -102,7 +102,7 @@ impl<R: Runtime> View<R> {
         let listed = |entry: &&Registered<R>| {
             audience.is_none_or(|audience| entry.audience() == audience)
                 && !entry.is_hidden()
-                && cx.map_or_else(|| !entry.is_conditional(), |cx| entry.tool.is_available_in(self, cx))
+                && cx.map_or_else(|| !entry.is_conditional(), |cx| self.offers(entry, cx))
         };
         let mut goals = None;
         let entries = self.entries.iter().filter(listed);
@@ -153,7 +153,7 @@ impl<R: Runtime> View<R> {
             let more = guarded("model_outputs", || Ok(port(cx))).map_err(|refusal| self.broken("model_outputs", refusal))?;
             self.merge(&mut protocols, more)?;
         }
-        let offered = |entry: &&Registered<R>| entry.audience() == MODEL && !entry.is_hidden() && entry.tool.is_available_in(self, cx);
+        let offered = |entry: &&Registered<R>| entry.audience() == MODEL && !entry.is_hidden() && self.offers(entry, cx);
         protocols.extend(self.entries.iter().filter(offered).map(|entry| entry.protocol.clone()));
         Ok(ProtocolSet(protocols))
     }
@@ -192,7 +192,7 @@ impl<R: Runtime> View<R> {
 
     /// The available tools that are offered as intents, each with its intent, in the order of registration.
     pub fn intents(&self, cx: &R::Context) -> Vec<(&str, &IntentSpec)> {
-        let offered = |entry: &Registered<R>| !entry.is_hidden() && entry.tool.is_available_in(self, cx);
+        let offered = |entry: &Registered<R>| !entry.is_hidden() && self.offers(entry, cx);
         self.entries
             .iter()
             .filter_map(|entry| Some((entry, entry.tool.0.intent.as_ref()?)))
@@ -204,6 +204,10 @@ impl<R: Runtime> View<R> {
     /// Hash of every declaration and output, in order: of two views with one fingerprint either can stand for the other,
     /// as far as declarations tell.
     pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint.unwrap_or_else(|| self.hashed())
+    }
+
+    pub(crate) fn hashed(&self) -> Fingerprint {
         let mut hasher = Hasher::new();
         for output in self.fixed_outputs() {
             hasher.text(&output.id);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Catalog, Invocation, ToolResult, View};
+use super::{Catalog, Invocation, Registered, ToolResult, View};
 use crate::cancel::CancelToken;
 use crate::composite::{Composite, EffectRecord};
 use crate::diagnostics::Diagnostics;
@@ -185,16 +185,16 @@ impl<R: Runtime> Catalog<R> {
 /// Composites that a session forged and that a run of `root` can reach, in the order in which they can be registered again. A
 /// composite reaches its steps; what a handler calls cannot be known, so a plain tool reaches all of them.
 pub(crate) fn forged_of<R: Runtime>(view: &View<R>, root: &ToolDef<R>) -> Vec<ForgedSpec> {
-    // Only a session's catalogues have generations; the others need not be looked through.
-    if view.generation == 0 {
-        return Vec::new();
-    }
-    let reached = |name: &str| match root.composite() {
-        Some(body) => name == root.name() || body.tools().iter().any(|tool| tool == name),
-        None => true,
+    let mut reached: Vec<&Registered<R>> = match root.composite() {
+        Some(body) => body.tools().iter().chain([&root.0.name]).filter_map(|tool| view.get(tool)).collect(),
+        // Only a session's catalogues have generations; the others need not be looked through.
+        None if view.generation == 0 => return Vec::new(),
+        None => view.entries.iter().collect(),
     };
-    let forged = view.entries.iter().filter(|entry| entry.tool.0.health.is_some() && reached(entry.id()));
-    forged.map(|entry| ForgedSpec { name: entry.tool.0.name.clone(), spec: session::form_of(entry) }).collect()
+    reached.retain(|entry| entry.tool.0.health.is_some());
+    reached.sort_unstable_by_key(|entry| entry.index);
+    reached.dedup_by_key(|entry| entry.index);
+    reached.into_iter().map(|entry| ForgedSpec { name: entry.tool.0.name.clone(), spec: session::form_of(entry) }).collect()
 }
 
 fn unreadable(error: JournalError) -> CallError {

@@ -107,7 +107,7 @@ impl<R: Runtime> Catalog<R> {
             }
             path.push(invocation.into());
             turn.resumed = self.resume(&turn.decision, cx)?;
-            let Some(entry) = self.claimed(invocation) else { return Err(self.not_found(invocation, self.unclaimed(invocation))) };
+            let Some(entry) = self.claimed(invocation) else { return Err(self.not_found(invocation)) };
             let decided = Decided { decision: &turn.decision, resumes: turn.resumed };
             let result = self.decided(entry, decided, cx.clone()).await?;
             turn.effects.extend(result.effects.iter().cloned());

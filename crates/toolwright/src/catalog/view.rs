@@ -120,8 +120,10 @@ impl<R: Runtime> Registered<R> {
 
     /// Whether it may be called in this context: its own predicate, and for a composite those of its steps' tools. A
     /// predicate that breaks down has said no.
+    ///
+    /// A forged tool that is suspended is offered to nobody. A call of it says so itself.
     pub fn is_available(&self, context: &R::Context) -> bool {
-        self.tool.is_available(context)
+        self.tool.0.health.as_ref().is_none_or(|health| health.refusal().is_none()) && self.tool.is_available(context)
     }
 
     /// Whether its being available depends on the context.
@@ -156,6 +158,8 @@ pub struct View<R: Runtime = Rt> {
     /// How many times a session has forged or retired before this; 0 for a registry of the host's.
     pub(crate) generation: u64,
     pub(crate) warnings: Vec<(Text, SpecIssue)>,
+    /// Hash of all of it, once it is sealed.
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// Where composites find the catalogue that they were linked in, once it is sealed.
@@ -286,6 +290,11 @@ impl<R: Runtime> View<R> {
     /// How many changes a session made before this; 0 for a catalogue of the host's.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Whether a tool is offered in this context: it is available, and not suspended by a session.
+    pub(crate) fn offers(&self, entry: &Registered<R>, context: &R::Context) -> bool {
+        entry.tool.0.health.as_ref().is_none_or(|health| health.refusal().is_none()) && entry.tool.is_available_in(self, context)
     }
 
     /// The goals a tool serves, of those there are now.

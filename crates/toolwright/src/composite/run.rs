@@ -344,9 +344,8 @@ pub(crate) fn not_executed<R: Runtime>(
         });
         return Some(Err(Fault::Refused { code: arcstr::literal!("dry_run_needs_output"), message, help, details: None }.into()));
     };
-    if let Some(schema) = &tool.0.output
-        && !schema.accepts(output)
-    {
+    let produced = tool.0.produces.as_ref().and_then(|id| call.scope.host.view.as_ref()?.output_schema(id));
+    if let Some(schema) = tool.0.output.iter().chain(produced).find(|schema| !schema.accepts(output)) {
         let issues = schema.issues(output);
         let listed: Vec<String> = issues.iter().map(ToString::to_string).collect();
         let message = format!("the output given for step `{key}` does not fit the output schema of `{}`: {}", name.tool, listed.join("; "));

@@ -44,6 +44,14 @@ fn mixed(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// The place of a nested call of `tool` by order: `outer/~1` for `outer/tool~1`. None for any other path.
+pub(crate) fn placed(path: &str, tool: &str) -> Option<String> {
+    let (head, number) = path.rsplit_once('~')?;
+    let around = head.strip_suffix(tool)?.strip_suffix('/')?;
+    let by_order = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    by_order.then(|| format!("{around}/~{number}"))
+}
+
 /// Names of one composite and its steps, for paths, events and errors.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -90,6 +98,21 @@ pub(crate) enum Segment {
     Nested,
     /// A call that a tool makes, at a place that it names itself: two of one name are one call.
     Keyed,
+}
+
+/// A key that a tool gives to a call, as it stands in the path: `/` would begin another segment, and a number is what a
+/// call has that was given no key.
+pub(crate) fn key_segment(key: &str) -> String {
+    let mut segment = String::with_capacity(key.len());
+    for c in key.chars() {
+        match c {
+            '%' => segment.push_str("%25"),
+            '/' => segment.push_str("%2F"),
+            '"' => segment.push_str("%22"),
+            _ => segment.push(c),
+        }
+    }
+    if segment.bytes().all(|byte| byte.is_ascii_digit()) { format!("\"{segment}\"") } else { segment }
 }
 
 /// A place in the tree of calls. Holds names only, so that a record may outlive its run.
@@ -168,6 +191,15 @@ impl PathNode {
         let mut path = String::new();
         self.write(step, &mut path);
         path
+    }
+
+    /// As `path`, but for a call that has its place by order, which is the same whatever is called there: `outer/~1`.
+    pub(crate) fn place(&self, step: u32) -> String {
+        let path = self.path(step);
+        match self.names.step(step) {
+            Some(named) if self.segment == Segment::Nested => placed(&path, &named.tool).unwrap_or(path),
+            _ => path,
+        }
     }
 
     /// `outer/inner`: step names below the root, the form in which outputs of a rehearsal are keyed.

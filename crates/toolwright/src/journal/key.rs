@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::frame::PathNode;
+use crate::frame::{PathNode, path::placed};
 use crate::value::Text;
 
 /// A call's place in its run. Turns into text only when somebody asks.
@@ -51,6 +51,23 @@ impl StepKey {
         match &self.0 {
             Place::Live { node, step, .. } => node.path(*step),
             Place::Written(written) => written.path.to_string(),
+        }
+    }
+
+    /// What a journal looks a call up by. It is the path, but for a call that a tool makes without giving it a key: that
+    /// has its place by its order, whichever tool is called there, so that a tool that makes its calls in another order
+    /// the second time is found out.
+    ///
+    /// ```
+    /// use toolwright::journal::StepKey;
+    ///
+    /// assert_eq!(StepKey::written("research/look~1", "look").place(), "research/~1");
+    /// assert_eq!(StepKey::written("research/0:look", "look").place(), "research/0:look");
+    /// ```
+    pub fn place(&self) -> String {
+        match &self.0 {
+            Place::Live { node, step, .. } => node.place(*step),
+            Place::Written(written) => placed(&written.path, &written.tool).unwrap_or_else(|| written.path.to_string()),
         }
     }
 

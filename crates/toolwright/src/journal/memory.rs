@@ -59,10 +59,10 @@ struct State {
     index: Option<Box<Index>>,
 }
 
-/// Positions of the records of each path, as far as they were looked at.
+/// Positions of the records of each place, as far as they were looked at.
 #[derive(Debug, Default)]
 struct Index {
-    by_path: HashMap<String, Vec<usize>>,
+    by_place: HashMap<String, Vec<usize>>,
     looked_at: usize,
 }
 
@@ -219,7 +219,7 @@ impl MemoryRun {
         let mut state = self.as_of(epoch)?;
         let mut admission = Admission::Proceed { attempt: 1 };
         if epoch > 1 || begin.key.may_repeat() {
-            admission = admit(state.entries(&begin.key.path()), &begin);
+            admission = admit(state.entries(&begin.key.place()), &begin);
         }
         if matches!(admission, Admission::Proceed { .. }) {
             state.records.push(Record::Begin(begin));
@@ -242,20 +242,20 @@ impl MemoryRun {
 }
 
 impl State {
-    fn entries(&mut self, path: &str) -> impl Iterator<Item = Entry<'_>> {
+    fn entries(&mut self, place: &str) -> impl Iterator<Item = Entry<'_>> {
         let index = self.index.get_or_insert_default();
         for (at, record) in self.records.iter().enumerate().skip(index.looked_at) {
             if let Some(key) = record.key() {
-                index.by_path.entry(key.path()).or_default().push(at);
+                index.by_place.entry(key.place()).or_default().push(at);
             }
         }
         index.looked_at = self.records.len();
-        let places = index.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
+        let places = index.by_place.get(place).map(Vec::as_slice).unwrap_or_default();
         places.iter().filter_map(|at| self.records.get(*at)?.entry())
     }
 
     fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
-        if answerable(self.entries(&key.path()), key, &resolution)? {
+        if answerable(self.entries(&key.place()), key, &resolution)? {
             self.records.push(Record::Resolved(Resolved { key: key.clone(), resolution }));
         }
         Ok(())
@@ -274,8 +274,8 @@ impl Journal for MemoryJournal {
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         let Some(found) = self.find(run) else { return Eventually::Now(Err(JournalError::unknown_run(run))) };
         let mut state = found.state();
-        let begun = state.entries(path).find_map(|entry| if let Entry::Begun(begin) = entry { Some(begin.key.clone()) } else { None });
-        let key = begun.unwrap_or_else(|| StepKey::written(path, ""));
+        let begun = state.records.iter().filter_map(Record::key).find(|key| key.path() == path);
+        let key = begun.cloned().unwrap_or_else(|| StepKey::written(path, ""));
         Eventually::Now(state.resolve(&key, resolution))
     }
 

@@ -17,8 +17,7 @@ pub(crate) fn guarded<T>(hook: &str, call: impl FnOnce() -> Result<T, Refusal>) 
 #[cold]
 fn panicked(hook: &str, panic: Box<dyn Any + Send>) -> Refusal {
     let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
-    // What was thrown is the host's, and may break down once more while it is dropped.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    crate::call::forgotten(panic);
     let message = match said {
         Some(said) => format!("the hook `{hook}` panicked: {said}"),
         None => format!("the hook `{hook}` panicked"),

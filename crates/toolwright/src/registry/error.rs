@@ -92,11 +92,11 @@ pub enum RegisterFault {
         /// The goals; none when the steps have no goal in common.
         goals: Vec<Text>,
     },
-    /// Another tool has the delegate, as its delegate or as its id.
+    /// Another tool has the delegate, as its delegate or as its id, or an output has it as its id.
     DelegateTaken {
         /// The delegate.
         delegate: Text,
-        /// That tool.
+        /// That tool or output.
         owner: Text,
     },
     /// A composite says what its effect is.

@@ -68,10 +68,14 @@ impl<R: Runtime> View<R> {
         if let Goals::Only(goals) = &def.goals {
             faults.extend(self.judge_goals(goals));
         }
-        if let Some(delegate) = &def.delegate
-            && let Some(owner) = self.claimed(delegate)
-        {
-            faults.push(RegisterFault::DelegateTaken { delegate: delegate.clone(), owner: owner.tool.0.name.clone() });
+        if let Some(delegate) = &def.delegate {
+            if let Err(why) = valid_name(delegate) {
+                faults.push(RegisterFault::InvalidId { why: format!("its delegate cannot be one: {why}") });
+            }
+            let tool = self.claimed(delegate).map(|owner| owner.tool.0.name.clone());
+            if let Some(owner) = tool.or_else(|| self.output_protocol(delegate).map(|output| output.id.clone())) {
+                faults.push(RegisterFault::DelegateTaken { delegate: delegate.clone(), owner });
+            }
         }
         faults
     }
@@ -87,7 +91,7 @@ impl<R: Runtime> View<R> {
         match (&self.options.policy.goal_exists, &self.options.goal_ids) {
             (Some(exists), _) => unknown(&|goal| crate::call::quietly(|| exists(goal)).unwrap_or(false)),
             (None, Some(_)) => {
-                let current = self.current_goals();
+                let current = crate::call::quietly(|| self.current_goals()).unwrap_or_default();
                 unknown(&|goal| current.contains(goal))
             }
             (None, None) => Vec::new(),

@@ -54,8 +54,12 @@ pub(crate) fn pinned<R: Runtime>(tool: &ToolDef<R>, arguments: Object) -> Result
     }
     if let Some(schema) = &tool.0.input {
         // Members that are still to come are missing here, so only findings inside the fixed ones count.
+        let fixed = |issue: &SchemaIssue| {
+            let first = issue.pointer.strip_prefix('/').and_then(|rest| rest.split('/').next());
+            first.is_some_and(|first| arguments.get(&first.replace("~1", "/").replace("~0", "~")).is_some())
+        };
         let found = schema.issues(&Value::Object(arguments.clone()));
-        if let Some(issue) = found.into_iter().find(|issue| !issue.pointer.is_empty()) {
+        if let Some(issue) = found.into_iter().find(fixed) {
             return Err(wrong(format!("the fixed argument does not fit: {issue}")));
         }
     }

@@ -1,7 +1,7 @@
 //! Forging as a tool of its own, for a model that may do it.
 
 use super::{ForgeTest, Session};
-use crate::composite::Composite;
+use crate::composite::{Composite, SpecError};
 use crate::runtime::Runtime;
 use crate::tool::{Effect, Impact, Reconciled, ToolBuilder, ToolDef, ToolError};
 use crate::value::{Object, Text, Value};
@@ -55,7 +55,7 @@ pub fn forge_tool<R: Runtime>(
         async move {
             let nothing = |code: &'static str, message: String| ToolError::new(message).code(code).nothing_happened();
             let session = session(call.context()).ok_or_else(|| nothing("no_session", "the caller has no session to forge in".into()))?;
-            let (composite, tests) = asked(&input, &audience).map_err(|(code, message)| nothing(code, message))?;
+            let (composite, tests) = asked(&input, &audience).map_err(|error| nothing(error.code(), error.to_string()))?;
             let id = Text::from(composite.id());
             match session.forge_tested(composite, tests, call.context_arc().clone()).await {
                 Ok(catalog) => Ok(forged(&id, catalog.generation())),
@@ -92,9 +92,9 @@ fn input_schema() -> Value {
 type Asked<R> = (Composite<R>, Vec<ForgeTest>);
 
 /// What the input asks for: a composite for this audience, and its tests.
-fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<Asked<R>, (&'static str, String)> {
+fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<Asked<R>, SpecError> {
     let composite = input.get("composite").unwrap_or(&Value::Null);
-    let mut composite = Composite::<R>::from_value(composite).map_err(|error| (error.code(), error.to_string()))?;
+    let mut composite = Composite::<R>::from_value(composite)?;
     composite.head.def.audience = audience.clone();
     let tests = input.get("tests").and_then(Value::as_array).unwrap_or_default();
     let tests = tests.iter().enumerate().map(|(at, test)| {

@@ -1,6 +1,7 @@
 //! What a tool gives back: an [`Answer`], or a [`ToolError`] in its own words.
 
 use crate::composite::EffectRecord;
+use crate::error::CallError;
 use crate::value::{Text, Value};
 
 /// A tool's answer. Small when it is only an output, which is the common case.
@@ -241,15 +242,17 @@ impl ToolError {
 ///
 /// Nobody said what such an error means for a side effect: a time-out after a request was sent looks like any other. So
 /// the outcome counts as unknown, and a tool that must not run twice is not run again before somebody has found out. A
-/// tool that knows better says it: `.map_err(|error| ToolError::from_error(error).nothing_happened())`. The error of a
-/// call inside the tool knows better itself.
+/// tool that knows better says it: `.map_err(|error| ToolError::from_error(error).nothing_happened())`.
+///
+/// The error of a call inside the tool knows better itself: it keeps its code, message, help and details, and when nobody
+/// knows what the inner call did, nobody knows it of the outer one.
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
-        let Some(inner) = (&error as &dyn std::any::Any).downcast_ref::<crate::error::CallError>() else {
+        let Some(inner) = (&error as &dyn std::any::Any).downcast_ref::<CallError>() else {
             return Self::from_error(error).outcome_unknown();
         };
-        let own = Self::new(inner.message()).code(inner.code());
-        let own = inner.help().into_iter().fold(own, |own, help| own.help(help));
+        let mut own = Self::new(inner.message()).code(inner.public_code()).details(Value::object(inner.details()));
+        own.0.help = inner.help().map(Text::from);
         if inner.waits_for_an_answer() { own.outcome_unknown() } else { own }
     }
 }

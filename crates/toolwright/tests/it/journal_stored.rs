@@ -86,8 +86,10 @@ impl StoredRun {
 
     fn resolve(&mut self, path: &str, resolution: Resolution) -> Result<(), JournalError> {
         let history = self.history()?;
-        let own: Vec<&Record> = of_path(&history, path).collect();
-        let key = own.iter().find_map(|record| record.key()).cloned().unwrap_or_else(|| StepKey::written(path, ""));
+        let begun = history.records.iter().filter_map(Record::key).find(|key| key.path() == path);
+        let key = begun.cloned().unwrap_or_else(|| StepKey::written(path, ""));
+        let place = key.place();
+        let own: Vec<&Record> = at_place(&history, &place).collect();
         if answerable(own.iter().filter_map(|record| record.entry()), &key, &resolution)? {
             self.lines.push(write_record(Record::Resolved(Resolved { key, resolution })));
         }
@@ -95,12 +97,12 @@ impl StoredRun {
     }
 }
 
-fn of_path<'a>(history: &'a RunHistory, path: &'a str) -> impl Iterator<Item = &'a Record> {
-    history.records.iter().filter(move |record| record.key().is_some_and(|key| key.path() == path))
+fn at_place<'a>(history: &'a RunHistory, place: &'a str) -> impl Iterator<Item = &'a Record> {
+    history.records.iter().filter(move |record| record.key().is_some_and(|key| key.place() == place))
 }
 
-fn entries<'a>(history: &'a RunHistory, path: &'a str) -> impl Iterator<Item = Entry<'a>> {
-    of_path(history, path).filter_map(Record::entry)
+fn entries<'a>(history: &'a RunHistory, place: &'a str) -> impl Iterator<Item = Entry<'a>> {
+    at_place(history, place).filter_map(Record::entry)
 }
 
 /// An answer that takes a while.
@@ -182,7 +184,7 @@ impl Open {
 impl RunJournal for Open {
     fn begin(&self, record: Begin) -> Soon<'_, Admission> {
         later(self.change(|run| {
-            let admission = admit(entries(&run.history()?, &record.key.path()), &record);
+            let admission = admit(entries(&run.history()?, &record.key.place()), &record);
             if matches!(admission, Admission::Proceed { .. }) {
                 run.lines.push(write_record(Record::Begin(record)));
             }

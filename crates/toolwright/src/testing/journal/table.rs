@@ -125,7 +125,21 @@ pub(super) async fn diverging(journal: &dyn Journal) -> Outcome {
         let want = if ended { r#"replay {"id":7}"# } else { "run 2" };
         admits("the call that was there", &run, recorded(), want).await?;
     }
-    Ok(())
+    by_order(journal).await
+}
+
+/// A call that a tool makes without a key has its place by order, whichever tool is called there.
+async fn by_order(journal: &dyn Journal) -> Outcome {
+    let call = |path: &str, tool: &str| Begin { key: StepKey::written(path, tool), ..send("", None) };
+    let run = open(journal, "by order").await?;
+    for path in ["main/send~0", "main/send~a"] {
+        begin(&run, send(path, None)).await?;
+        finish(&run, sent(path)).await?;
+    }
+    let run = open(journal, "by order").await?;
+    admits("another tool at the same place", &run, call("main/post~0", "post"), "diverged tool").await?;
+    admits("another tool with the same key", &run, call("main/post~a", "post"), "run 1").await?;
+    admits("the call that was there", &run, send("main/send~0", None), r#"replay {"id":7}"#).await
 }
 
 pub(super) async fn writes_only_what_runs(journal: &dyn Journal) -> Outcome {

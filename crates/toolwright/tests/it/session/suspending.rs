@@ -240,6 +240,20 @@ fn a_suspended_tool_is_refused_directly_as_a_step_and_in_old_generations() {
 }
 
 #[test]
+fn a_suspended_tool_is_not_offered() {
+    let session = session(&Ran::default());
+    let catalog = session.forge(chain("a", &["read"])).unwrap();
+    let offered = || catalog.model_protocols(&Caller::default()).unwrap().get("a").is_some();
+    assert!(offered());
+    session.suspend("a", "broken").unwrap();
+    assert!(!offered());
+    let decision = toolwright::Decision::new("a", x(1));
+    assert_eq!(catalog.authorize(&decision, &Caller::default()).unwrap_err().code(), "suspended");
+    session.unsuspend("a").unwrap();
+    assert!(offered());
+}
+
+#[test]
 fn unavailable_comes_before_suspended() {
     let session = with_moody(&Ran::default());
     session.suspend("asks", "why not").unwrap();
