@@ -199,7 +199,9 @@ impl<'a, R: Runtime> Running<'a, R> {
             outcome?;
         }
         let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
-        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        if !inside.is_empty() {
+            self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        }
         match self.passage.answer.more.take() {
             Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {
