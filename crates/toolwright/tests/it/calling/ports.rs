@@ -76,7 +76,7 @@ fn t2_13_2_without_a_port_a_decision_is_told_to_the_catalogues_log() {
 }
 
 #[test]
-fn t2_14_either_signal_cancels_and_a_port_without_one_replaces_none() {
+fn either_signal_cancels_and_a_port_without_one_replaces_none() {
     for (by_port, answers) in [(true, true), (false, true), (false, false)] {
         let (port, request) = (CancelSource::new(), CancelSource::new());
         let token = port.token();
