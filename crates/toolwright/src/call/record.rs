@@ -30,10 +30,22 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
+    if checkpoint.is_some() {
+        passage.now = None;
+    }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
-    match asked(|| journal.begin(begin)).await {
+    let mut began = begin.at;
+    let begun = asked(|| {
+        let begun = journal.begin(begin);
+        if matches!(begun, Eventually::Later(_)) {
+            began = None;
+        }
+        begun
+    });
+    match begun.await {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
+            began = None;
             let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
             if asked == Asked::Answered {
                 return Ok(());
@@ -42,7 +54,7 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    let began = frame.life.now();
+    let began = began.or_else(|| frame.life.now());
     if let Some(told) = told {
         told.started(began);
     }
