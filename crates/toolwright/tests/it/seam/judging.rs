@@ -176,11 +176,11 @@ fn ts_9_what_the_next_tool_needs_is_checked_before_it_is_asked_anything() {
         .add(steps("main", &[("a", "read", json!({ "x": 1 })), ("b", "mail", json!({ "to": "$prev.x" }))]))
         .add(steps("lax", &[("a", "read", json!({ "x": 1 })), ("b", "mail", json!({ "to": "$prev.to?" }))]))
         .seal();
-    for (composite, pointer) in [("main", "/to"), ("lax", "")] {
+    for composite in ["main", "lax"] {
         let wrong = error(run(&catalog, composite, json!({}), &cx()));
         assert_eq!((stopped(&wrong).index, wrong.code()), (1, "invalid_input"), "{wrong}");
         let Fault::InvalidInput { tool, issues, .. } = wrong.root_cause() else { panic!("{wrong:?}") };
-        assert_eq!((tool.as_str(), issues[0].pointer.as_str()), ("mail", pointer));
+        assert_eq!((tool.as_str(), issues[0].pointer.as_str()), ("mail", "/to"));
         assert_eq!(log.take(), [r#"read {"x":1}"#]);
     }
 }
