@@ -243,7 +243,7 @@ fn what_breaks_down_again_while_it_is_dropped_breaks_nothing_else() {
             panic!("and again");
         }
     }
-    struct Done(#[expect(dead_code, reason = "it is dropped")] Twice);
+    struct Done(Twice);
     struct Ends;
     impl toolwright::Handler<App> for Ends {
         fn handle<'a>(&'a self, _: Value, _: toolwright::Call<App>) -> toolwright::BoxFuture<'a, Result<toolwright::Answer, ToolError>> {

@@ -190,7 +190,7 @@ fn ts_15_a_way_back_through_code_is_found() {
     let own = Own::default();
     for by_handle in [false, true] {
         let handle = own.clone();
-        let k = reads("k").run_json(move |input: Value, call| {
+        let k = reads("k").run_json(move |_, call| {
             let handle = handle.clone();
             async move {
                 let again = match by_handle {
