@@ -277,8 +277,8 @@ impl<R: Runtime> HostChecks<R> {
     }
 
     /// Steps with side effects need a yes from `approver`; without one, nobody can give it and they are refused.
-    /// A nested composite is not asked for: its own steps are. Only when they go through another gate, where nobody
-    /// might ask, is it asked for as a whole.
+    /// A nested composite is not asked for: its own steps are. It is asked for as a whole when they go through another
+    /// gate, where nobody might ask, and when none of them has the effect that the policy says the composite has.
     #[must_use]
     pub fn approval(mut self, approver: Option<Arc<dyn Approver<R>>>) -> Self {
         self.approval = Approval::Needed(approver);
@@ -300,7 +300,8 @@ impl<R: Runtime> HostChecks<R> {
             })?;
         }
         let Approval::Needed(approver) = &self.approval else { return Ok(()) };
-        if step.steps_follow || step.tool.has_side_effects() == Some(false) {
+        let by_steps = step.steps_follow && step.tool.composite().is_none_or(|composite| !composite.effects().is_empty());
+        if by_steps || step.tool.has_side_effects() == Some(false) {
             return Ok(());
         }
         let Some(approver) = approver else {

@@ -31,10 +31,22 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
+    if checkpoint.is_some() {
+        passage.now = None;
+    }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
-    match asked(|| journal.begin(begin)).await {
+    let mut began = begin.at;
+    let begun = asked(|| {
+        let begun = journal.begin(begin);
+        if matches!(begun, Eventually::Later(_)) {
+            began = None;
+        }
+        begun
+    });
+    match begun.await {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
+            began = None;
             let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
             if asked == Asked::Answered {
                 return Ok(());
@@ -43,7 +55,7 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    let began = frame.life.now();
+    let began = began.or_else(|| frame.life.now());
     let (host, step) = (call.scope.host.clone(), call.step);
     // It may have been cancelled while its intent was written. A composite says at which step it stopped.
     let outcome = if frame.cancel.is_cancelled() && !tool.is_composite() {

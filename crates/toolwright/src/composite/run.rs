@@ -48,7 +48,7 @@ pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, inpu
     };
     let depth = call.depth();
     if depth >= limits::COMPOSITE_DEPTH_MAX {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
@@ -200,7 +200,9 @@ impl<'a, R: Runtime> Running<'a, R> {
             outcome?;
         }
         let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
-        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        if !inside.is_empty() {
+            self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        }
         match self.passage.answer.more.take() {
             Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {

@@ -72,6 +72,15 @@ fn t4_15_2_a_terminal_tool_is_the_last_step_or_none() {
     registry.register(chain("a", "z")).unwrap();
 }
 
+#[test]
+fn t5_2_a_hook_that_changes_something_answers_with_it_or_with_a_refusal() {
+    let mut registry = open();
+    registry.register(reads("same").review_draft(|draft, _| draft).echoes()).unwrap();
+    registry.register(reads("no").review_draft(|_, _| Err("no".into())).echoes()).unwrap();
+    let catalog = registry.seal();
+    assert_eq!(said(catalog.review_draft(json!({ "a": 1 }), &cx())), by("hook_failed", "no", "refused"));
+}
+
 /// Has no hook of its own, and so all of them.
 struct Plain;
 

@@ -1,6 +1,11 @@
 //! What a policy takes in and what it turns down, and the members of a declaration that it judges.
 
-use toolwright::{Composite, Effect, Impact, Invocation, Options, Policy, RegisterError, RegisterFault, Registry, Runtime, ToolDef, json};
+use std::sync::Arc;
+
+use toolwright::{
+    Approver, BoxFuture, Composite, Effect, HostChecks, Impact, Invocation, Options, Policy, RegisterError, RegisterFault, Registry,
+    Runtime, StepRequest, ToolDef, json,
+};
 
 use crate::lifecycle_fixture::{
     App, Close, Notes, block_on, by, catalog, catalog_with, cx, cx_with, echo, listed, nobody, policy, reads, said,
@@ -137,6 +142,28 @@ fn the_policy_may_make_the_effect_of_a_composite_worse_too() {
     assert_eq!(listing.get("over").unwrap().effect(), Some(&Effect::write()), "nothing is laundered on the way");
     let mut registry = judged(Policy::new().raise_effect("notify", Effect::read()));
     assert!(matches!(refused(&mut registry, chain("notify", "send")).fault(), RegisterFault::EffectLowered { .. }));
+}
+
+/// Says no, and notes what to.
+struct Nobody(Notes);
+
+impl Approver<App> for Nobody {
+    fn ask<'a>(&'a self, step: &'a StepRequest<'a, App>) -> BoxFuture<'a, Result<bool, String>> {
+        self.0.note(format!("asked for {}", step.name));
+        Box::pin(std::future::ready(Ok(false)))
+    }
+}
+
+#[test]
+fn a_composite_whose_effect_is_the_policys_word_is_asked_for_as_a_whole() {
+    let log = Notes::default();
+    let checks = HostChecks::new().approval(Some(Arc::new(Nobody(log.clone()))));
+    let policy = Policy::new().raise_effect("digest", Effect::write()).may_chain(["digest"]).checks(checks);
+    let mut registry = Registry::with_policy(policy);
+    registry.register(reads("look").notes(&log)).unwrap();
+    registry.register(chain("digest", "look")).unwrap().register(chain("over", "digest")).unwrap();
+    assert_eq!(crate::lifecycle_fixture::error(block_on(registry.seal().invoke(empty("over"), cx()))).code(), "approval_rejected");
+    assert_eq!(log.all(), ["asked for digest"]);
 }
 
 #[test]
