@@ -266,14 +266,14 @@ fn ts_17_a_run_that_is_killed_again_while_it_is_taken_up_sends_no_mail_twice() {
     for place in SHAPES.map(Place::new) {
         // Every third end of the first process with some ends of the second, others each time.
         for (number, kill) in place.kills.iter().enumerate().step_by(3) {
-            for again in place.kills.iter().skip(number / 3 % 17).step_by(17) {
+            for again in place.kills.iter().skip(number / 3 % 29).step_by(29) {
                 let mut run = place.run();
                 kills += usize::from(run.killed(*kill) && run.killed(*again));
                 run.ends_as_if_nothing_were();
             }
         }
     }
-    assert!(kills >= 3_000, "{kills} pairs");
+    assert!(kills >= 2_500, "{kills} pairs");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn ts_17_a_run_that_is_killed_after_somebody_answered_goes_by_the_answer() {
             }
         }
     }
-    assert!(kills >= 300, "{kills} kills");
+    assert!(kills >= 500, "{kills} kills");
 }
 
 #[test]
@@ -324,5 +324,5 @@ fn ts_17_two_processes_that_are_at_it_at_once_send_no_mail_twice() {
             run.ends_as_if_nothing_were();
         }
     }
-    assert!(both >= 150, "{both} pairs");
+    assert!(both >= 250, "{both} pairs");
 }
