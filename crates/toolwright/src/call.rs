@@ -134,7 +134,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
     let Some(composite) = tool.composite() else { return Ok(()) };
     let depth = call.depth();
     if depth >= policy.depth {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: policy.depth }.into());
     }
     if call.node().is_inside(composite.address(), 0, tool.name()) {
         let mut path = call.node().lineage();
@@ -266,7 +266,7 @@ async fn unrecorded<R: Runtime>(
 /// How a call ends that was cancelled before its tool started, in the words of whoever asked.
 #[cold]
 fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
-    if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
+    if matches!(gate, Some(Gate::Composer(_))) { Fault::Aborted } else { Fault::Cancelled { state: EffectState::NotStarted } }
 }
 
 async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef<R>, arguments: &Value) -> Result<(), CallError> {

@@ -207,13 +207,13 @@ impl<R: Runtime> Registry<R> {
     /// [`RegisterError`] of the first that is refused, with its position in [`RegisterError::index`]; those after it are
     /// not asked for.
     pub fn register_all<D: Into<Declaration<R>>>(&mut self, declarations: impl IntoIterator<Item = D>) -> Result<&mut Self, RegisterError> {
-        let before = (self.view.entries.len(), self.view.warnings.len());
+        // What gives the declarations may break down half-way: then nothing of them stays either.
+        let mut all = All { before: (self.view.entries.len(), self.view.warnings.len()), registry: self, kept: false };
         for (index, declaration) in declarations.into_iter().enumerate() {
-            if let Err(error) = self.register(declaration) {
-                self.forget_after(before);
-                return Err(error.at(index));
-            }
+            all.registry.register(declaration).map_err(|error| error.at(index))?;
         }
+        all.kept = true;
+        drop(all);
         Ok(self)
     }
 
@@ -394,6 +394,21 @@ impl<R: Runtime> Registry<R> {
         self.view.index.retain(|_, at| *at < entries);
         self.view.delegates.retain(|_, at| *at < entries);
         self.view.folds.forget_from(entries);
+    }
+}
+
+/// Several declarations on their way in: all, or none.
+struct All<'a, R: Runtime> {
+    registry: &'a mut Registry<R>,
+    before: (usize, usize),
+    kept: bool,
+}
+
+impl<R: Runtime> Drop for All<'_, R> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.registry.forget_after(self.before);
+        }
     }
 }
 

@@ -75,7 +75,11 @@ impl<'a, R: Runtime> Told<'a, R> {
 fn never_started(error: &CallError) -> bool {
     matches!(
         error.fault(),
-        Fault::InDoubt { .. } | Fault::Diverged { .. } | Fault::Hook { hook: "checkpoint", .. } | Fault::Journal { phase: "begin", .. }
+        Fault::InDoubt { .. }
+            | Fault::Diverged { .. }
+            | Fault::FailedBefore { .. }
+            | Fault::Hook { hook: "checkpoint", .. }
+            | Fault::Journal { phase: "begin", .. }
     )
 }
 

@@ -128,7 +128,8 @@ impl<R: Runtime> Entry<'_, R> {
         let dry_in = |around: &FrameRef| matches!(around.frame.life.mode, Mode::Real) && !matches!(invocation.mode, Mode::Real);
         let tries = around.as_ref().is_some_and(dry_in);
         if let Some(around) = around.as_ref().filter(|_| !tries) {
-            unannounced(around, self.tool)?;
+            let refused = |error| call::nobody(self.host.live.as_deref(), Some(around), &invocation, error);
+            unannounced(around, self.tool).map_err(refused)?;
         }
         let cancel = self.cancel(&mut invocation);
         let diagnostics = self.diagnostics(invocation.diagnostics.take());

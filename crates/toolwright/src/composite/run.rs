@@ -48,7 +48,7 @@ pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, inpu
     };
     let depth = call.depth();
     if depth >= limits::COMPOSITE_DEPTH_MAX {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {

@@ -156,3 +156,14 @@ fn t6_7_2_neither_an_unknown_name_nor_a_tool_is_a_delegate() {
     let catalog = catalog_with(Options::new(), [Arc::new(echo("a"))].map(|tool| (*tool).clone()));
     assert!(!catalog.has_delegate("a"));
 }
+
+#[test]
+fn what_breaks_down_while_it_gives_declarations_leaves_nothing_behind() {
+    let mut registry = Registry::<toolwright::Rt>::with_policy(toolwright::Policy::new());
+    let echo = |id: &'static str| toolwright::tool(id, "Echoes").reads().run_json(|input, _| async move { Ok(input) });
+    let gives = (0..3).map(|at| if at < 2 { echo(["a", "b"][at]) } else { panic!("no more") });
+    let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| registry.register_all(gives).map(drop)));
+    assert!(broken.is_err() && registry.is_empty());
+    registry.register(echo("a")).unwrap();
+    assert_eq!(registry.ids().collect::<Vec<_>>(), ["a"]);
+}
