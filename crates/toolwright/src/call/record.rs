@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
 
@@ -55,11 +56,16 @@ pub(super) async fn recorded<R: Runtime>(
     }
     let mut open = Open { journal, key: Some(key) };
     let began = began.or_else(|| frame.life.now());
-    if let Some(told) = told {
-        told.started(began);
-    }
     let (host, step) = (call.scope.host.clone(), call.step);
-    let outcome = execute(frame, call, tool, passage).await;
+    // It may have been cancelled while its intent was written. A composite says at which step it stopped.
+    let outcome = if frame.cancel.is_cancelled() && !tool.is_composite() {
+        Err(Fault::Cancelled { state: EffectState::NotStarted }.into())
+    } else {
+        if let Some(told) = told {
+            told.started(began);
+        }
+        execute(frame, call, tool, passage).await
+    };
     passage.now = frame.life.now();
     passage.times = began.zip(passage.now);
     let Some(key) = open.key.clone() else { return outcome };
@@ -69,10 +75,13 @@ pub(super) async fn recorded<R: Runtime>(
         Eventually::Later(later) => answered(later).await,
     };
     open.key = None;
-    if let (Ok(()), Err(error)) = (&outcome, finished) {
-        return Err(unwritten(&passage.answer, error, happened(tool)));
+    let Err(error) = finished else { return outcome };
+    frame.life.torn.store(true, Ordering::Release);
+    // What ended the call says more than a journal that could not be written.
+    match outcome {
+        Ok(()) => Err(unwritten(&passage.answer, error, happened(tool))),
+        outcome => outcome,
     }
-    outcome
 }
 
 /// Asks the journal. One that breaks down has said no.

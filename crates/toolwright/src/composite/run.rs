@@ -176,7 +176,8 @@ impl<'a, R: Runtime> Running<'a, R> {
         if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
             return Err(unresolved(&missing).into());
         }
-        let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
+        let step = u32::try_from(index).unwrap_or(u32::MAX);
+        let call = Call { scope: self.scope.clone(), step, reads: tool.has_side_effects() == Some(false) };
         call::enter(&call, &tool, &mut self.passage, None, Some(self.gate))?;
         let frame = &*self.scope.frame;
         if !matches!(frame.life.mode, Mode::Real)

@@ -76,7 +76,7 @@ fn t2_13_2_without_a_port_a_decision_is_told_to_the_catalogues_log() {
 }
 
 #[test]
-fn t2_14_either_signal_cancels_and_a_port_without_one_replaces_none() {
+fn either_signal_cancels_and_a_port_without_one_replaces_none() {
     for (by_port, answers) in [(true, true), (false, true), (false, false)] {
         let (port, request) = (CancelSource::new(), CancelSource::new());
         let token = port.token();
@@ -243,7 +243,7 @@ fn what_breaks_down_again_while_it_is_dropped_breaks_nothing_else() {
             panic!("and again");
         }
     }
-    struct Done(#[expect(dead_code, reason = "it is dropped")] Twice);
+    struct Done(Twice);
     struct Ends;
     impl toolwright::Handler<App> for Ends {
         fn handle<'a>(&'a self, _: Value, _: toolwright::Call<App>) -> toolwright::BoxFuture<'a, Result<toolwright::Answer, ToolError>> {
@@ -269,4 +269,28 @@ fn what_breaks_down_again_while_it_is_dropped_breaks_nothing_else() {
     assert_eq!(call("done").unwrap().value(), &json!({ "done": true }));
     assert_eq!(error(call("off")).code(), "forbidden");
     assert_eq!((journal.finishes("throws").len(), journal.finishes("done").len()), (1, 1));
+}
+
+#[test]
+fn ports_for_reading_may_break_down_as_well() {
+    let options = Options::<App>::new()
+        .goal_ids(|| -> Vec<String> { panic!("goals") })
+        .model_outputs(|_| panic!("outputs"))
+        .receiver(|| panic!("receiver"))
+        .context_fragment(|_, _| panic!("fragment"))
+        .final_text(|_, _| panic!("text"));
+    let placed = |_: &AppCx| vec![toolwright::ModelField::new("here".to_owned(), 0, "key", json!(1))];
+    let mut registry = toolwright::Registry::with_options(options).unwrap();
+    registry.register_finalizer(|(), _, _| Ok(json!("done"))).unwrap();
+    assert!(registry.register(reads("goal").goals(["explain"]).echoes()).is_err());
+    registry.register(reads("a").fields(placed).echoes()).unwrap();
+    let catalog = registry.seal();
+    assert!(catalog.describe(None, Some(&cx())).iter().all(|tool| tool.goal_ids.is_empty()));
+    let code = |outcome: Result<(), CallError>| error(outcome).code().to_owned();
+    assert_eq!(code(catalog.model_protocols(&cx()).map(drop)), "hook_failed");
+    assert_eq!(code(catalog.finish_default(d("a"), &cx()).map(drop)), "hook_failed");
+    assert_eq!(code(catalog.visible_text("secret", &cx()).map(drop)), "hook_failed");
+    assert!(catalog.context_fields(&cx(), &"here".to_owned()).is_empty());
+    assert_eq!(code(catalog.authorize(&d("ghost"), &cx())), "unavailable_invocation");
+    block_on(catalog.call(&d("a"), cx())).unwrap();
 }

@@ -212,8 +212,7 @@ impl Run<'_> {
     /// Takes it up until it is over; whoever is asked looks at the world. Gives the output, and how often somebody had to
     /// be asked.
     fn ends(&self) -> (Value, usize) {
-        let mut asked = 0;
-        for _ in 0..6 {
+        for asked in 0..6 {
             let error = match attempt(&self.place.catalog, &Stopping::new(&self.kept, None), usize::MAX).ended.unwrap() {
                 Ok(result) => return (result.value().clone(), asked),
                 Err(error) => error,
@@ -221,7 +220,6 @@ impl Run<'_> {
             assert_eq!(error.code(), "in_doubt", "{}: {error}", self.when());
             assert!(!self.place.shape.asks(), "{}: the world can be asked", self.when());
             self.mails();
-            asked += 1;
             self.answer();
         }
         panic!("{}: it does not end", self.when());
