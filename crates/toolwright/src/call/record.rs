@@ -17,7 +17,7 @@ use crate::journal::{
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
-use crate::tool::{Aftermath, Answer, Reconciled, ToolDef};
+use crate::tool::{Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
 use crate::value::Value;
 
 /// Execution between two records of the journal.
@@ -36,14 +36,14 @@ pub(super) async fn recorded<R: Runtime>(
     }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
     let mut began = begin.at;
-    let begun = asked(|| {
-        let begun = journal.begin(begin);
-        if matches!(begun, Eventually::Later(_)) {
+    let admission = match asking(|| journal.begin(begin)) {
+        Eventually::Now(admission) => admission,
+        Eventually::Later(later) => {
             began = None;
+            answered(later).await
         }
-        begun
-    });
-    match begun.await {
+    };
+    match admission {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
             began = None;
@@ -70,7 +70,10 @@ pub(super) async fn recorded<R: Runtime>(
     passage.times = began.zip(passage.now);
     let Some(key) = open.key.clone() else { return outcome };
     let finish = finish(frame, &host, tool, passage, &outcome, key, step, checkpoint.as_ref());
-    let finished = asked(|| journal.finish(finish)).await;
+    let finished = match asking(|| journal.finish(finish)) {
+        Eventually::Now(finished) => finished,
+        Eventually::Later(later) => answered(later).await,
+    };
     open.key = None;
     let Err(error) = finished else { return outcome };
     frame.life.torn.store(true, Ordering::Release);
@@ -83,11 +86,19 @@ pub(super) async fn recorded<R: Runtime>(
 
 /// Asks the journal. One that breaks down has said no.
 pub(crate) async fn asked<'a, T>(ask: impl FnOnce() -> Eventually<'a, Result<T, JournalError>>) -> Result<T, JournalError> {
-    match catch_unwind(AssertUnwindSafe(ask)) {
-        Ok(Eventually::Now(now)) => now,
-        Ok(Eventually::Later(later)) => AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|panic| Err(broken(panic))),
-        Err(panic) => Err(broken(panic)),
+    match asking(ask) {
+        Eventually::Now(now) => now,
+        Eventually::Later(later) => answered(later).await,
     }
+}
+
+#[inline]
+fn asking<'a, T>(ask: impl FnOnce() -> Eventually<'a, Result<T, JournalError>>) -> Eventually<'a, Result<T, JournalError>> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| Eventually::Now(Err(broken(panic))))
+}
+
+async fn answered<T>(later: BoxFuture<'_, Result<T, JournalError>>) -> Result<T, JournalError> {
+    AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|panic| Err(broken(panic)))
 }
 
 #[cold]
