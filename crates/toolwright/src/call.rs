@@ -125,12 +125,13 @@ fn judge<R: Runtime>(
 
 /// S2. Composites nest only so deep, calls too, and none reaches itself.
 fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_, R>>) -> Result<(), CallError> {
-    let Some(view) = call.scope.host.view.as_ref().filter(|_| !matches!(gate, Some(Gate::Composer(_)))) else { return Ok(()) };
-    let policy = &view.options.policy;
+    let policy = call.scope.host.view.as_ref().map(|view| &view.options.policy);
     let calls = call.node().calls;
-    if calls >= policy.calls {
+    if calls >= policy.map_or(limits::CALL_DEPTH_MAX, |policy| policy.calls) {
         return Err(Fault::CallsTooDeep { calls }.into());
     }
+    // Behind a composer's gate, a composite looks at its depth and its cycles itself.
+    let Some(policy) = policy.filter(|_| !matches!(gate, Some(Gate::Composer(_)))) else { return Ok(()) };
     let Some(composite) = tool.composite() else { return Ok(()) };
     let depth = call.depth();
     if depth >= policy.depth {

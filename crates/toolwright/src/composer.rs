@@ -359,7 +359,8 @@ impl<R: Runtime> Composer<R> {
             return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
         }
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
-        let pipeline = ToolBuilder::new("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));
+        let effect = derived_effect(&body.derived.effects, None);
+        let pipeline = ToolBuilder::new("pipeline", "").effect(effect).close(Body::Composite(Arc::new(body)));
         enter::detached(&pipeline, options.0.input(input), context).await
     }
 }

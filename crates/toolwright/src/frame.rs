@@ -141,6 +141,7 @@ struct Inner {
     next: u32,
     effects: Vec<EffectRecord>,
     scope: Option<Diagnostics>,
+    checkpoint: Option<Value>,
 }
 
 impl Nested {
@@ -183,10 +184,26 @@ impl Nested {
         if !self.used.load(Ordering::Acquire) {
             return Vec::new();
         }
-        self.with(step, |inner| {
-            inner.scope = None;
-            std::mem::take(&mut inner.effects)
-        })
+        let mut by_step = self.by_step.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = by_step.iter().position(|(at, _)| *at == step) else { return Vec::new() };
+        match by_step.get_mut(at) {
+            // A task that the tool left behind may still make calls: they must not take the places of earlier ones.
+            Some((_, inner)) if inner.next > 0 => {
+                inner.scope = None;
+                inner.checkpoint = None;
+                std::mem::take(&mut inner.effects)
+            }
+            _ => by_step.swap_remove(at).1.effects,
+        }
+    }
+
+    /// Keeps the host's state at the beginning of `step`, for its handler.
+    pub(crate) fn began_at(&self, step: u32, checkpoint: &Value) {
+        self.with(step, |inner| inner.checkpoint = Some(checkpoint.clone()));
+    }
+
+    fn checkpoint(&self, step: u32) -> Option<Value> {
+        if self.used.load(Ordering::Acquire) { self.with(step, |inner| inner.checkpoint.clone()) } else { None }
     }
 }
 
@@ -285,6 +302,11 @@ impl<R: Runtime> Call<R> {
     /// The caller's context, to keep.
     pub fn context_arc(&self) -> &Arc<R::Context> {
         &self.scope.host.context
+    }
+
+    /// The host's own state when the call began, as its `checkpoint` port said; none without the port or a journal.
+    pub fn checkpoint(&self) -> Option<Value> {
+        self.scope.frame.nested.checkpoint(self.step)
     }
 
     /// Whether the decision that this call answers goes on with what was begun, as the tool's own `resume` hook said in a

@@ -31,8 +31,9 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
-    if checkpoint.is_some() {
+    if let Some(checkpoint) = &checkpoint {
         passage.now = None;
+        frame.nested.began_at(call.step, checkpoint);
     }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
     let mut began = begin.at;

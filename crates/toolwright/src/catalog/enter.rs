@@ -73,14 +73,17 @@ pub(crate) fn nested<'a, R: Runtime>(
     inner(Entry { host, tool: &entry.tool, decision: None, from: Some(from) }, invocation)
 }
 
-/// A composite that a composer built or runs: there is no catalogue around it.
+/// A composite that a composer built or runs: there is no catalogue around it. Inside a tool, it is that tool's.
 pub(crate) async fn detached<R: Runtime>(
     tool: &ToolDef<R>,
     invocation: Invocation,
     context: Arc<R::Context>,
 ) -> Result<ToolResult, CallError> {
     let host = Host { view: None, live: None, context };
-    Entry { host, tool, decision: None, from: None }.enter(invocation).await
+    match current_frame() {
+        None => Entry { host, tool, decision: None, from: None }.enter(invocation).await,
+        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame, place: None }) }, invocation).await,
+    }
 }
 
 /// A decision that a call answers.

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use toolwright::{
-    Approver, Binding, BoxFuture, CallError, Catalog, Composer, Context, HostChecks, HostGate, PipelineOptions, Policy, Registry,
-    StepOutputs, StepRequest, ToolDef, ToolResult, Value, json,
+    Approver, Binding, BoxFuture, CallError, Catalog, Composer, Context, HostChecks, HostGate, Invocation, PipelineOptions, Policy,
+    Registry, StepOutputs, StepRequest, ToolDef, ToolResult, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, run, steps};
@@ -232,4 +232,34 @@ fn composites_of_the_same_name_behind_different_gates_are_no_cycle() {
     registry.register(composite("report", &one("fetch"))).unwrap();
     block_on(run(&registry.seal(), "report", json!({}))).unwrap();
     assert_eq!(log.tools(), ["read"]);
+}
+
+/// A pipeline that a tool runs through a composer of its own is part of that tool's call.
+#[test]
+fn a_pipeline_inside_a_tool_is_that_tools_call() {
+    let seen: Arc<Mutex<Vec<Vec<toolwright::Text>>>> = Arc::default();
+    let notes = seen.clone();
+    let leaf = tool("leaf", "Notes who calls").reads().run_json(move |_, call| {
+        notes.lock().unwrap().push(call.lineage());
+        async move { Ok(json!(call.depth())) }
+    });
+    let mail = tool("mail", "Sends").writes().run_json(|_, _| async move { Ok(json!("sent")) });
+    let gate = HostGate::new(move |name| [&leaf, &mail].into_iter().find(|tool| tool.name() == name).cloned());
+    let composer = Composer::new(gate);
+    composer.bind(Binding::new().side_effecting_tools(["mail"]));
+    let outer = tool("outer", "Runs what it is given").reads().run_json(move |input, _| {
+        let composer = composer.clone();
+        async move {
+            let result = composer.run_pipeline(&input, json!({}), Context::default(), PipelineOptions::new()).await?;
+            Ok(result.value().clone())
+        }
+    });
+    let catalog = Registry::new().with(outer).unwrap().seal();
+    let run = |tool: &str| {
+        block_on(catalog.invoke(Invocation::new("outer", json!({ "steps": [{ "name": "a", "tool": tool, "inputMapping": {} }] })), ()))
+    };
+    assert_eq!(run("leaf").unwrap().value(), &json!(1));
+    assert_eq!(seen.lock().unwrap().concat(), ["outer", "pipeline"]);
+    let refused = run("mail").unwrap_err();
+    assert_eq!(refused.code(), "step_not_chainable", "a tool that reads has a pipeline write: {refused}");
 }

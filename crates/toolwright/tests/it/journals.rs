@@ -354,3 +354,16 @@ fn refused_steps_and_dry_runs_write_no_intent() {
     block_on(catalog.invoke(call, ())).unwrap();
     assert!(tape.lines().is_empty() && log.is_empty());
 }
+
+/// A tool can read the host's state of the moment it began; without a journal there is none.
+#[test]
+fn a_tool_sees_the_checkpoint_of_its_own_call() {
+    let tool =
+        toolwright::tool("see", "Gives its checkpoint").reads().run_json(|_, call| async move { Ok(json!({ "seen": call.checkpoint() })) });
+    let options = toolwright::Options::new().checkpoint(|_| json!({ "turn": 7 }));
+    let catalog = toolwright::Registry::with_options(options).unwrap().with(tool).unwrap().seal();
+    let with = toolwright::Invocation::new("see", json!({})).journal(Arc::new(MemoryJournal::new()));
+    assert_eq!(block_on(catalog.invoke(with, ())).unwrap().value(), &json!({ "seen": { "turn": 7 } }));
+    let without = toolwright::Invocation::new("see", json!({}));
+    assert_eq!(block_on(catalog.invoke(without, ())).unwrap().value(), &json!({ "seen": null }));
+}
