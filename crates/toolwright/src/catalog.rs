@@ -223,6 +223,20 @@ impl Invocation {
 }
 
 /// What a failed call means for the others of the same batch.
+///
+/// Given to [`Catalog::invoke_all`].
+///
+/// ```
+/// use toolwright::{Invocation, OnFailure, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let batch = vec![Invocation::new("missing", json!({})), Invocation::new("echo", json!({}))];
+/// let results = catalog.invoke_all(batch, OnFailure::Continue, ()).await;
+/// assert!(results[0].is_err() && results[1].is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// Nothing: they go on to their own ends.

@@ -4,6 +4,16 @@
 //! smallest thing that produces it, what to do.
 
 /// One code and its page.
+///
+/// Found by [`page`]; a program that shows an error can show its page too.
+///
+/// ```
+/// use toolwright::codes;
+/// let page = codes::page("step_not_chainable").ok_or("there is one for every code")?;
+/// assert_eq!(page.code, "step_not_chainable");
+/// assert!(codes::page("no_such_code").is_none());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodePage {
     /// The code.

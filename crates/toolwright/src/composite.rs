@@ -30,6 +30,18 @@ pub use effect::EffectRecord;
 pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.
+///
+/// Read from a registered tool with [`ToolDef::composite`].
+///
+/// ```
+/// use toolwright::{Composite, Registry, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.with(Composite::new("twice", "Echoes").step("a", "echo", json!({})))?.seal();
+/// let body = catalog.get("twice").and_then(|tool| tool.composite()).ok_or("it is a composite")?;
+/// assert_eq!((body.tools(), body.depth()), (["echo".into()].as_slice(), 1));
+/// assert!(body.effects().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) spec: CompositeSpec,
     pub(crate) gate: GateOf<R>,
@@ -95,6 +107,20 @@ impl Derived {
 }
 
 /// One effect a composite can have, through which steps.
+///
+/// What [`CompositeBody::effects`] lists, before anything runs.
+///
+/// ```
+/// use toolwright::{Composite, Policy, Registry, json, tool};
+/// let send = tool("send", "Sends a mail").writes().run_json(|_, _call| async move { Ok(json!("sent")) });
+/// let catalog = Registry::with_policy(Policy::new().may_chain(["send"]))
+///     .with(send)?
+///     .with(Composite::new("notify", "Tells somebody").step("mail", "send", json!({})))?
+///     .seal();
+/// let body = catalog.get("notify").and_then(|tool| tool.composite()).ok_or("it is a composite")?;
+/// assert_eq!((body.effects()[0].path[0].as_str(), body.effects()[0].tool.as_str()), ("mail", "send"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepEffect {
     /// Names of the steps that lead to it, outermost first.

@@ -27,10 +27,36 @@ pub use current::{Attached, FrameRef, current_frame};
 pub(crate) use path::{Identity, Names, PathNode, RunId, Segment, StepName};
 
 /// Nanoseconds since a moment of the clock's own choosing.
+///
+/// Only differences mean something.
+///
+/// ```
+/// use toolwright::Timestamp;
+/// assert!(Timestamp(1_000) < Timestamp(2_000));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub u64);
 
 /// The host's clock. The core has none; without one, records carry no times and a grace period has no end.
+///
+/// Given in [`Options`](crate::Options) for all calls, or to one [`Invocation`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use toolwright::{BoxFuture, Clock, Invocation, Timestamp, json};
+/// /// A clock for tests that stands still.
+/// struct Noon;
+/// impl Clock for Noon {
+///     fn now(&self) -> Timestamp {
+///         Timestamp(12 * 3_600_000_000_000)
+///     }
+///     fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+///         Box::pin(std::future::pending())
+///     }
+/// }
+/// let call = Invocation::new("search", json!({})).clock(Arc::new(Noon));
+/// ```
 pub trait Clock: Send + Sync {
     /// The time now. Must not go backwards.
     fn now(&self) -> Timestamp;

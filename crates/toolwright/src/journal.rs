@@ -26,6 +26,17 @@ pub use memory::{MemoryJournal, MemoryRun};
 pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
+///
+/// A journal that writes to memory answers now, one that writes to a disk later.
+///
+/// ```
+/// use toolwright::Eventually;
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// assert_eq!(Eventually::Now(1).get().await, 1);
+/// assert_eq!(Eventually::Later(Box::pin(async { 2 })).get().await, 2);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub enum Eventually<'a, T> {
     /// Here it is.
     Now(T),
@@ -53,6 +64,14 @@ impl<T> Eventually<'_, T> {
 }
 
 /// What kind of trouble a journal has.
+///
+/// The kind decides what can be done about it.
+///
+/// ```
+/// use toolwright::{JournalError, journal::JournalErrorKind};
+/// assert_eq!(JournalError::fenced("r1", 1, 2).kind, JournalErrorKind::Fenced);
+/// assert_eq!(JournalError::unknown_run("r1").kind, JournalErrorKind::Unknown);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JournalErrorKind {
@@ -205,6 +224,23 @@ pub trait Journal: Send + Sync {
 }
 
 /// One claimed run. Once a newer claim is there, every method says [`JournalErrorKind::Fenced`] and writes nothing.
+///
+/// [`Journal::open`] gives one. The runtime writes to it; a host only implements it.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Claim, End, Finish, RunJournal, RunRecord, StepKey};
+/// use toolwright::{EffectState, Impact, Journal, MemoryJournal, json};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let journal = MemoryJournal::new();
+/// let run = journal.open(RunRecord::new("r1", "send", json!({})), Claim::new("me")).get().await?;
+/// let key = StepKey::written("send", "send");
+/// assert!(matches!(run.begin(Begin::new(key.clone(), Some(Impact::Once), json!({}))).get().await?, Admission::Proceed { .. }));
+/// run.finish(Finish::ok(key, Some(json!("sent")), EffectState::Happened)).get().await?;
+/// run.end(End::ok()).get().await?;
+/// assert_eq!(run.epoch(), 1);
+/// # Ok::<(), toolwright::JournalError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RunJournal: Send + Sync {
     /// Looks at what is recorded at this call's [place](StepKey::place) and, when it may run, writes its intent, both in
     /// one step. The tool does not start before this is done, and only on [`Admission::Proceed`]; any other answer

@@ -41,6 +41,18 @@ impl Protocol {
 }
 
 /// Protocols in order, each id once. Holds them by pointer: no schema is copied.
+///
+/// [`View::protocols`](crate::View::protocols) gives all of a catalogue, [`View::model_protocols`](crate::View::model_protocols)
+/// those that a model may choose from now.
+///
+/// ```
+/// use toolwright::{Registry, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let protocols = catalog.protocols();
+/// assert_eq!(protocols.ids().collect::<Vec<_>>(), ["echo"]);
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProtocolSet(pub(crate) Vec<Arc<Protocol>>);
 

@@ -15,6 +15,16 @@ pub use error::{Expected, ReferenceError};
 pub use parse::{Reference, Root, Segment, parse_page, parse_strict};
 
 /// Which reading of `$…` texts a composite asks for.
+///
+/// A specification says it with `strictMode`, a [`Composer`](crate::Composer) for those that do not.
+///
+/// ```
+/// use toolwright::{CompositeSpec, Dialect, json};
+/// let steps = json!([{ "name": "a", "tool": "echo", "inputMapping": {} }]);
+/// assert_eq!(CompositeSpec::from_value(&json!({ "steps": steps.clone() }))?.dialect, Dialect::Strict);
+/// assert_eq!(CompositeSpec::from_value(&json!({ "strictMode": false, "steps": steps }))?.dialect, Dialect::Page);
+/// # Ok::<(), toolwright::SpecError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// Toolwright's own: names, brackets, `?`, `$$`; anything wrong is found when the composite is built.

@@ -28,6 +28,18 @@ use judge::{Linked, as_composite, warnings};
 pub use shared::SharedRegistry;
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
+///
+/// Tools and composites become one by themselves; a program names it to keep both in one list.
+///
+/// ```
+/// use toolwright::{Composite, Declaration, Registry, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let all: Vec<Declaration> = vec![echo.into(), Composite::new("twice", "Echoes").step("a", "echo", json!({})).into()];
+/// let mut registry = Registry::new();
+/// registry.register_all(all)?;
+/// assert_eq!(registry.ids().collect::<Vec<_>>(), ["echo", "twice"]);
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
 pub enum Declaration<R: Runtime = Rt> {
     /// A tool.
     Tool(ToolDef<R>),

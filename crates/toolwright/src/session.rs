@@ -71,6 +71,18 @@ impl<R: Runtime> std::fmt::Debug for Session<R> {
 }
 
 /// A tool that a session forged.
+///
+/// [`Session::forged`] lists them, for a host that keeps them or shows them.
+///
+/// ```
+/// use toolwright::{Composite, Options, Registry, Session, json, tool};
+/// let fetch = tool("fetch", "Fetches a page").reads().run_json(|input, _call| async move { Ok(input) });
+/// let session = Session::new(Registry::new().with(fetch)?.seal(), Options::new())?;
+/// session.forge(Composite::new("digest", "Fetches").step("get", "fetch", json!({ "url": "$input.url" })))?;
+/// let forged = session.forged();
+/// assert_eq!((forged[0].id.as_str(), forged[0].suspended.as_deref()), ("digest", None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Forged {
