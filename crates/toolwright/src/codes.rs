@@ -29,6 +29,11 @@ pub struct CodePage {
 }
 
 /// The page of a code.
+///
+/// ```
+/// use toolwright::codes;
+/// assert!(codes::page("cancelled").is_some() && codes::page("no_such_code").is_none());
+/// ```
 pub fn page(code: &str) -> Option<&'static CodePage> {
     CODES.iter().find(|page| page.code == code)
 }

@@ -29,7 +29,7 @@ pub use typed::{NoInput, Tool};
 
 /// A boxed future that may move between threads.
 ///
-/// See [`Handler`].
+/// [`Handler::handle`] gives one back.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe body that every leaf tool becomes.

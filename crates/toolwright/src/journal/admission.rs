@@ -23,6 +23,8 @@ use crate::error::EffectState;
 use crate::tool::Impact;
 
 /// A recorded outcome that is given again.
+///
+/// It is what [`Admission::Replay`] holds.
 pub type Recorded = Finish;
 
 /// What a call may do.

@@ -28,7 +28,7 @@ pub enum JsonValue {}
 
 /// A property name of a schema; remembers where it stood in the last object.
 ///
-/// A validator makes and uses it; see [`JsonValue`].
+/// A validator makes and uses it; the page of [`JsonValue`] has an example.
 #[derive(Debug)]
 pub struct PreparedKey {
     tag: Tag,
@@ -155,6 +155,8 @@ impl<'a> JsonObject<'a, JsonValue> for &'a Object {
 }
 
 /// Names and values of an object, as `jsonschema` takes them.
+///
+/// A validator asks for them; the page of [`JsonValue`] has an example.
 #[derive(Clone, Debug)]
 pub struct MemberNodes<'a>(Members<'a>);
 
