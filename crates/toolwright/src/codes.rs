@@ -2,6 +2,8 @@
 //!
 //! Each has a page that `toolwright explain CODE` prints: what it means, the
 //! smallest thing that produces it, what to do.
+//!
+//! [`page`] finds the [`CodePage`] of a code.
 
 /// One code and its page.
 ///

@@ -1,6 +1,9 @@
 //! The builder of the page for hosts that bring their own gate: bind it, check
 //! tools, build composites, run pipelines. Composites of a catalogue use the
 //! catalogue as gate and need none of this.
+//!
+//! In reading order: [`Composer`] is made with a [`StepGate`]; a [`Binding`] changes what it is bound to;
+//! [`Validation`] is its quick look at a specification; [`PipelineOptions`] say how one is run.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

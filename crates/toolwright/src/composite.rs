@@ -1,9 +1,13 @@
-//! A tool made of calls to other tools.
-//!
-//! `spec.rs` is what a person writes, `compile.rs` turns it into something that
-//! cannot be wrong, `run.rs` runs it step by step, `dry.rs` holds the outputs of
-//! steps that are not executed. A composite has no code of its own, so it has no
+//! A tool made of calls to other tools. A composite has no code of its own, so it has no
 //! effect of its own: everything it does goes through the gate, step by step.
+//!
+//! In reading order: a [`CompositeSpec`] of [`StepSpec`]s is what a person writes; [`SpecError`] lists each
+//! [`SpecIssue`] with its [`Severity`]. [`Composite`] is one to be registered. [`CompositeBody`] is what registration
+//! made of it, with each [`StepEffect`] that it can have. A run tells [`EffectRecord`]s; [`StepOutputs`] are for a dry
+//! run.
+
+// Stages, one file each: `spec.rs` is what a person writes, `compile.rs` turns it into something that cannot be wrong, `run.rs`
+// runs it step by step, `dry.rs` holds the outputs of steps that are not executed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

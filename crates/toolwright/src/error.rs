@@ -1,4 +1,8 @@
 //! What can end a call, typed; and how it reads for a program, a model and a person.
+//!
+//! In reading order: [`CallError`] is what every call can end with; its [`Fault`] says what it was. [`EffectState`]
+//! says what is known of the effect, and [`Retry`] whether to try again. [`StepError`], [`OutputError`] and
+//! [`Unresolved`] say where in a composite it was.
 
 use crate::catalog::View;
 use crate::composite::EffectRecord;

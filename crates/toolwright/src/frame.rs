@@ -1,5 +1,9 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! tools. Kept by the runtime, where no tool or caller can reset it.
+//!
+//! In reading order: [`Call`] is what a tool gets beside its input. [`Context`] is what the caller says about itself.
+//! [`FrameRef`] is the place of a call, [`current_frame`] that of the tool that is running on this thread, [`Attached`]
+//! a future that belongs to it. [`Clock`] and [`Timestamp`] are the host's time.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};

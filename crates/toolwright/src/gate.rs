@@ -1,5 +1,9 @@
 //! The gate: which tool a step means now, whether it may be chained, and the
 //! host's own checks. A gate decides; it cannot run anything.
+//!
+//! In reading order: [`Chainability`] is the rule, one answer for each tool. [`HostChecks`] are the host's own checks
+//! before a step, with an [`Approver`] who may be a person; a [`StepRequest`] is what they see. [`StepGate`] and
+//! [`HostGate`] are for a [`Composer`](crate::Composer), whose answer about one tool is a [`StepCheck`].
 
 use std::sync::Arc;
 

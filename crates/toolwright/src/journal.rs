@@ -7,6 +7,12 @@
 //!
 //! INVARIANT: a step's key is its path in the run, never a counter, so a second
 //! attempt at the same run asks for the same keys.
+//!
+//! In reading order: [`Journal`] and [`RunJournal`] are the port; their methods give back an [`Eventually`], with a
+//! [`JournalError`] in it when the journal says no. What is written: a [`RunRecord`], then for each call a [`Begin`]
+//! and a [`Finish`], at its [`StepKey`], and an [`End`]. Who may write: a [`Claim`]. What a call may do: an
+//! [`Admission`], with a [`Doubt`] or a [`Divergence`]. What people answer: a [`Resolution`]. What can be read back: a
+//! [`RunHistory`]. [`MemoryJournal`] is the one in memory.
 
 use std::sync::Arc;
 

@@ -21,6 +21,11 @@
 //! of every tool, also of one that is switched off; what offers or permits counts for available tools only. *Fail
 //! closed*: an error or a panic is a refusal that names the hook and the tool. *In order*: hooks run in the order of
 //! registration, and the selected tool takes part once, in its place.
+//!
+//! [`Lifecycle`] has all of them on one object; [`ToolBuilder`](crate::ToolBuilder) and [`Composite`](crate::Composite)
+//! set them one by one. What they speak in: [`Access`], [`Rule`], [`ModelField`], [`ContextFragment`], [`IntentSpec`];
+//! [`IntoHook`] is why a hook may answer with a value or a `Result`. What the hooks of all tools say together is asked
+//! of a [`View`](crate::View).
 
 use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};

@@ -1,6 +1,8 @@
 //! Every bound of the core, with its unit in its name.
 //!
 //! A bound that only one function knows is a bound that nobody can look up, so they all stand here.
+//!
+//! [`Limits`] are those that a host may change; the constants are the others.
 
 /// How many containers may stand inside each other in one value; `[[1]]` is 2 deep.
 ///

@@ -1,4 +1,7 @@
 //! What a decision may look like: one protocol an output or a tool, with its schema.
+//!
+//! A [`Protocol`] is one shape, a [`ProtocolSet`] what a model may choose from. Outputs that are no tools are given in
+//! [`Options::outputs`](crate::Options::outputs); tools have one by themselves.
 
 use std::sync::Arc;
 

@@ -1,5 +1,9 @@
 //! Collecting tools, then sealing them. Registration is where everything that identifies a tool is read, once, and
 //! judged; after [`Registry::seal`] nothing changes.
+//!
+//! In reading order: [`Registry`] takes [`Declaration`]s in, each with its id, schemas, effect and hooks, and judges
+//! them by the host's [`Policy`]. A declaration that is not taken in is a [`RegisterError`] with every
+//! [`RegisterFault`] at once. [`SharedRegistry`] is for several owners. Sealing gives a [`Catalog`].
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,6 +4,9 @@
 //! repaired before it, and how its findings read. References outside the schema
 //! are never fetched. A schema is judged when its tool is registered; its
 //! validator is built when it is first needed, unless only building it can tell.
+//!
+//! What other modules hand on of it: [`SchemaError`], when a schema is none; [`SchemaIssue`], when a value does not
+//! fit; [`Repair`], when one was made to fit.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,12 @@
 //! Tools that are made while a program runs: a session forges composites over the tools of a sealed catalogue, and each
 //! change makes a new sealed catalogue, the next *generation*.
 //!
-//! Nothing that was handed out ever changes: a run keeps the generation that it began with. Only whether a forged tool is
-//! suspended is looked up at the moment of a call.
+//! Nothing that was handed out ever changes: a run keeps the generation that it began with. Only whether a forged tool
+//! is suspended is looked up at the moment of a call.
+//!
+//! In reading order: [`Session`] forges, suspends, retires and promotes. A [`ForgeTest`] is a dry run that a composite
+//! must pass first. [`Forged`] is what the session knows of a tool. [`forge_tool`] lets a model do it. What can go
+//! wrong: [`ForgeError`], [`SessionError`].
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,6 +2,14 @@
 //!
 //! A tool is handed its input and a [`Call`]; it cannot see the catalogue it
 //! belongs to, and nothing here can start another tool.
+//!
+//! In reading order: [`tool()`] starts a declaration, [`ToolBuilder`] says what the tool is (its [`Effect`], [`Goals`],
+//! [`Example`]s, [`Origin`], hooks) and closes it with what runs. A closure is enough for most; [`Tool`] is for tools
+//! with state, [`Handler`] for whatever fits neither. What runs gives back an [`Answer`] or a [`ToolError`], whose
+//! [`Aftermath`] says whether something can have changed. [`Reconciled`] is what a tool finds out about a call whose
+//! outcome is not known.
+//!
+//! The hooks of a tool are in [`lifecycle`](crate::lifecycle), composites in [`composite`](crate::composite).
 
 use std::future::Future;
 use std::pin::Pin;

@@ -5,6 +5,10 @@
 //! their digits: `1.0` stays `1.0`, and `123456789012345678901234567890` survives. Objects keep their order and share
 //! their key lists ([`Shape`]).
 //!
+//! In reading order: [`Value`] and [`json!`](crate::json!); [`Number`], [`Text`], [`Array`], [`Object`] with its
+//! [`Shape`]; reading JSON text with [`Value::parse`], [`ParseOptions`] and [`ParseError`]; Rust data in and out with
+//! [`Value::from_serialize`], [`Value::deserialize`] and [`ValueError`]; [`JsonValue`] for validators.
+//!
 //! This module knows nothing of tools, schemas' meaning, files or clocks.
 //!
 //! ```

@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_type_without_an_example_is_found() {
-        let text = "/// One.\n///\n/// ```text\n/// no code\n/// ```\n#[derive(\n    Clone,\n)]\n// why\npub struct One<T> {\n    pub x: T,\n}\n";
+        let text =
+            "/// One.\n///\n/// ```text\n/// no code\n/// ```\n#[derive(\n    Clone,\n)]\n// why\npub struct One<T> {\n    pub x: T,\n}\n";
         assert_eq!(found(text), ["a.rs:10 the page of `One` has no example"]);
         assert!(found(&text.replace("```text", "```")).is_empty());
     }
