@@ -3,11 +3,11 @@
 //!
 //! In reading order:
 //!
-//! - [`Catalog`] starts calls. An [`Invocation`] says which and how; a [`ToolResult`] is what comes back, with its [`CallRecord`];
-//!   [`OnFailure`] is for many at once. [`Catalog::turn`] does everything that a model's decision must go through, and
-//! gives a [`Turn`].
-//! - [`View`] is how a catalogue and a registry are read: tools as [`Registered`], listings as [`ToolSummary`] and [`EffectSummary`], what
-//!   the hooks of all tools say together, for example [`GoalSupport`].
+//! - [`Catalog`] starts calls. An [`Invocation`] says which and how; a [`ToolResult`] is what comes back, with its
+//!   [`CallRecord`]; [`OnFailure`] is for many at once. [`Catalog::turn`] does everything that a model's decision must go
+//!   through, and gives a [`Turn`].
+//! - [`View`] is how a catalogue and a registry are read: tools as [`Registered`], listings as [`ToolSummary`] and
+//!   [`EffectSummary`], what the hooks of all tools say together, for example [`GoalSupport`].
 //! - [`ResumeOptions`] is for runs that a journal has and that did not end.
 
 use std::sync::Arc;

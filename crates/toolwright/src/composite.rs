@@ -1,5 +1,7 @@
-//! A tool made of calls to other tools. A composite has no code of its own, so it has no
-//! effect of its own: everything it does goes through the gate, step by step.
+//! A tool made of calls to other tools.
+//!
+//! A composite has no code of its own, so it has no effect of its own: everything it does goes through the gate, step
+//! by step.
 //!
 //! In reading order: a [`CompositeSpec`] of [`StepSpec`]s is what a person writes; [`SpecError`] lists each
 //! [`SpecIssue`] with its [`Severity`]. [`Composite`] is one to be registered. [`CompositeBody`] is what registration

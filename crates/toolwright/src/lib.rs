@@ -36,7 +36,7 @@
 //!
 //! | stage | what happens | what can end the call there |
 //! | --- | --- | --- |
-//! | S0 | the tool is found: by id, by the id that a decision asks for, or as the instance that a step was linked to | [`Unavailable`](Fault::Unavailable), [`UnavailableInvocation`](Fault::UnavailableInvocation) |
+//! | S0 | the tool is found: by id, by the id that a decision asks for, or as the instance that a step was linked to | [`Unavailable`](Fault::Unavailable), [`UnavailableInvocation`](Fault::UnavailableInvocation); [`Refused`](Fault::Refused) when a composer's step may not be one |
 //! | S1 | the call's life has not ended: its own token, its caller's, the host's | [`Cancelled`](Fault::Cancelled) |
 //! | S2 | composites and calls do not nest too deep, and none reaches itself | [`NestingTooDeep`](Fault::NestingTooDeep), [`CallsTooDeep`](Fault::CallsTooDeep), [`Cycle`](Fault::Cycle) |
 //! | S3 | the tool is available in this context, and its session has not suspended it | [`Forbidden`](Fault::Forbidden), [`Refused`](Fault::Refused) with the code `suspended` |

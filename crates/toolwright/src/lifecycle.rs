@@ -7,11 +7,11 @@
 //!  a turn                                                        a call, on every path
 //!  ------                                                        ---------------------
 //!  listing     available, supports_goal                          available        no -> forbidden
-//!  prompting   rules, fields, project_context, recovery_context      |
+//!  prompting   rules, fields, project_context, recovery_context  suspended?      yes -> suspended
 //!      |                                                         arguments checked against the schema
-//!  the model answers with a decision; `resolve` takes arguments      |
+//!  the model answers with a decision; `resolve` takes arguments  inspect, a step no -> inspected
 //!      |                                                         authorize        no -> denied
-//!  deciding    inspect, authorize, resume,                           |
+//!  deciding    inspect, resume, authorize,                           |
 //!              missing_interaction_allowed  --- the call --->    the tool runs
 //!  ending      complete, visible_text, review_draft,
 //!              composition, finalize

@@ -1,6 +1,7 @@
 //! The reference language: small texts such as `$input.topic`, `$prev.snippet`
-//! or `$steps.search.items[0]` inside a step's `inputMapping`. Only mappings of a specification
-//! are ever read as references; a resolved value is data and is not looked at.
+//! or `$steps.search.items[0]` inside a step's `inputMapping`.
+//!
+//! Only mappings of a specification are ever read as references; a resolved value is data and is not looked at.
 //!
 //! In reading order: [`Dialect`] says which of two grammars; [`parse_strict`] and [`parse_page`] read one text; a
 //! [`Reference`] is a [`Root`] and a path of [`Segment`]s; a [`ReferenceError`] says which bytes are wrong and what was
