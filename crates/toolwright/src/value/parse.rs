@@ -67,11 +67,17 @@ pub struct Parsed {
 
 impl Value {
     /// Reads one JSON value and nothing else, at most [`VALUE_DEPTH_MAX`] levels deep.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the place where the text stops being JSON.
     pub fn parse(text: impl JsonText) -> Result<Value, ParseError> {
         Value::parse_with(text, &ParseOptions::default()).map(|parsed| parsed.value)
     }
 
     /// Reads one JSON value and nothing else.
+    ///
+    /// # Errors
+    /// As [`Value::parse`]; the depth is that of the options.
     pub fn parse_with(text: impl JsonText, options: &ParseOptions) -> Result<Parsed, ParseError> {
         match text.json_text() {
             Ok(text) => parse(text, options),
