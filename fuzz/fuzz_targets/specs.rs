@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
     match CompositeSpec::from_value(&spec) {
         Ok(read) => {
             if let Err(error) = registry.register(Composite::new("main", "A tool").spec(read)) {
-                look_at(&error.issues);
+                look_at(&error.issues());
             }
         }
         Err(error) => look_at(&error.issues),

@@ -74,7 +74,8 @@ struct Measured {
 impl Measured {
     fn new(id: &str, variant: &str) -> Result<Self, Failure> {
         if id == CATALOGUE {
-            let figure = Figure::named(variant).ok_or_else(|| format!("`{variant}` is no figure"))?;
+            let figure = Figure::ALL.iter().find(|(name, _)| *name == variant).map(|(_, figure)| *figure);
+            let figure = figure.ok_or_else(|| format!("`{variant}` is no figure"))?;
             return Ok(Self { work: Work::Catalogue(Box::new(Measurement::new(figure)?)), threads: 1, count: 1 });
         }
         let (variant, threads) = match variant.strip_suffix(" on two threads") {

@@ -80,6 +80,7 @@ impl Exit {
             | "selection_rejected"
             | "hook_failed"
             | "hook_panicked"
+            | "suspended"
             | "no_step_decision"
             | "no_handler"
             | "diverged"

@@ -153,11 +153,13 @@ impl Failure<'_> {
 
     /// The effects that happened for certain, in words.
     fn effects(&self) -> Vec<String> {
-        let records = self.error.effects();
-        // What the tool itself did has no step to stand in.
-        let own = self.completed().is_none() && self.error.effect_state() == EffectState::Happened;
-        let own = own.then(|| format!("`{}` ran", one_line(self.tool)));
-        records.iter().map(effect).chain(own).collect()
+        // What the tool itself did stands in no step.
+        let alone = self.completed().is_none();
+        let words = |record: &EffectRecord| match record {
+            EffectRecord::Ran(step) if alone && step.tool == self.tool => format!("`{}` ran", one_line(self.tool)),
+            other => effect(other),
+        };
+        self.error.effects().iter().map(words).collect()
     }
 
     fn missing(&self) -> Option<missing::Missing<'_>> {
@@ -179,9 +181,6 @@ impl Failure<'_> {
         set("", "error", json!(flat(&limited(&self.in_options(&self.error.message())))));
         if let Some(help) = self.help() {
             set("", "help", json!(flat(&help)));
-        }
-        if self.error.step().is_none() && self.doubt() != Doubt::None {
-            set("/details", "unknownEffect", json!(self.tool));
         }
         if let Some(place) = self.missing().and_then(|missing| missing.place) {
             let (line, column) = place.source.line_column(place.span.start);

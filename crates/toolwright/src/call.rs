@@ -55,7 +55,7 @@ pub(crate) struct Passage {
     pub(crate) answer: Answer,
     /// When the call before this one ended, if nothing that takes time has happened since.
     pub(crate) now: Option<Timestamp>,
-    /// When this one began and ended, if there is a clock.
+    /// When this one began, with the record of its intent if there is a journal, and ended, if there is a clock.
     pub(crate) times: Option<(Timestamp, Timestamp)>,
     /// The answer is the journal's; the tool did not run.
     pub(crate) replayed: bool,
@@ -86,6 +86,10 @@ fn judge<R: Runtime>(
         return Err(Fault::Cancelled { state: EffectState::NotStarted }.into());
     }
     nesting(call, tool, gate)?;
+    if tool.0.hooks.is_some() {
+        // The host's code takes the time it likes.
+        passage.now = None;
+    }
     if let Some(hooks) = &tool.0.hooks
         && !hooks.is_available(call.context())
     {
@@ -103,6 +107,7 @@ fn judge<R: Runtime>(
     let made;
     let decision = match gate {
         Some(Gate::Catalog { view, .. }) if !view.folds.inspect.is_empty() => {
+            passage.now = None;
             made = inspected(view, call, tool, &passage.arguments)?;
             made.as_ref()
         }
@@ -129,7 +134,7 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
     let Some(composite) = tool.composite() else { return Ok(()) };
     let depth = call.depth();
     if depth >= policy.depth {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: policy.depth }.into());
     }
     if call.node().is_inside(composite.address(), 0, tool.name()) {
         let mut path = call.node().lineage();
@@ -261,7 +266,7 @@ async fn unrecorded<R: Runtime>(
 /// How a call ends that was cancelled before its tool started, in the words of whoever asked.
 #[cold]
 fn stopped_before<R: Runtime>(gate: Option<&Gate<'_, R>>) -> Fault {
-    if matches!(gate, Some(Gate::Catalog { .. })) { Fault::Cancelled { state: EffectState::NotStarted } } else { Fault::Aborted }
+    if matches!(gate, Some(Gate::Composer(_))) { Fault::Aborted } else { Fault::Cancelled { state: EffectState::NotStarted } }
 }
 
 async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef<R>, arguments: &Value) -> Result<(), CallError> {

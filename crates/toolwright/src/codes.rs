@@ -301,7 +301,7 @@ pages! {
         "Mend the journal that the host gave; the message has its reason.";
     "diverged", "a run does not go as it went before",
         "A run that is taken up again came to a call that its journal has another tool, other arguments or another effect for. Nothing ran: what was recorded is not this call's.",
-        "a run id that is used again with another input",
+        "a run id that is used again after the description of the tool changed",
         "Start a new run under another id; a run goes on only with what it began with.";
     "changed_tool", "a tool that a run used has changed since",
         "Each call is recorded with a hash of its tool's declaration. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",

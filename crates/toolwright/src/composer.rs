@@ -381,7 +381,7 @@ impl<R: Runtime> Composer<R> {
         let context = context.into_context();
         let depth = R::depth(&context);
         if depth >= crate::limits::COMPOSITE_DEPTH_MAX {
-            return Err(Fault::NestingTooDeep { depth }.into());
+            return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
         }
         let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let pipeline = ToolBuilder::new("pipeline", "").effect(crate::tool::Effect::write()).close(Body::Composite(Arc::new(body)));

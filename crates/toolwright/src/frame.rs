@@ -122,6 +122,8 @@ pub(crate) struct Life {
     pub(crate) limits: Limits,
     /// Composites entered before the run, as the caller says.
     pub(crate) entered: u32,
+    /// An outcome could not be written: what is recorded of the run has a hole.
+    pub(crate) torn: AtomicBool,
 }
 
 impl Life {
@@ -273,11 +275,13 @@ pub(crate) struct Scope<R: Runtime> {
 pub struct Call<R: Runtime = Rt> {
     pub(crate) scope: Arc<Scope<R>>,
     pub(crate) step: u32,
+    /// The called tool says that it changes nothing.
+    pub(crate) reads: bool,
 }
 
 impl<R: Runtime> Clone for Call<R> {
     fn clone(&self) -> Self {
-        Self { scope: self.scope.clone(), step: self.step }
+        Self { scope: self.scope.clone(), step: self.step, reads: self.reads }
     }
 }
 
@@ -331,7 +335,7 @@ impl<R: Runtime> Call<R> {
 
     /// Where this call is, to hand on to a task of its own.
     pub fn frame(&self) -> FrameRef {
-        FrameRef { frame: self.scope.frame.clone(), step: self.step, reads: self.reads() }
+        FrameRef { frame: self.scope.frame.clone(), step: self.step, reads: self.reads }
     }
 
     /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
@@ -407,12 +411,6 @@ impl<R: Runtime> Call<R> {
     pub(crate) fn key(&self) -> StepKey {
         let node = self.node();
         StepKey::at(node.clone(), self.step, node.repeats)
-    }
-
-    /// Whether the called tool says it changes nothing.
-    fn reads(&self) -> bool {
-        let tool = self.scope.host.view.as_ref().and_then(|view| view.get(self.tool()));
-        tool.is_some_and(|tool| tool.has_side_effects() == Some(false))
     }
 
     /// Where this call is, as text.

@@ -51,8 +51,8 @@
 //! | S12 | the journal has the outcome | [`Journal`](Fault::Journal) |
 //! | S13 | it is told how it ended; the caller gets the [`ToolResult`] | |
 //!
-//! Nothing that failed before S8 has an effect. After it, the error says what is known of the effect:
-//! [`CallError::effect_state`].
+//! Nothing that failed before S8 had an effect in this attempt. What an earlier one did, and what is known of the effect
+//! after S8, the error says: [`CallError::effect_state`].
 //!
 //! # Reading order
 //!

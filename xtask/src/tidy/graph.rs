@@ -35,9 +35,9 @@ const HEAVY: [(&str, &[&str]); 11] = [
 ];
 
 /// Everything the core may use outside of its tests. It does no I/O, so nothing here may bring a runtime or a socket.
-const CORE: [&str; 14] = [
+const CORE: [&str; 15] = [
+    "arc-swap",
     "arcstr",
-    "blake3",
     "futures-util",
     "jsonschema",
     "memchr",
@@ -45,6 +45,7 @@ const CORE: [&str; 14] = [
     "schemars",
     "serde",
     "serde_json",
+    "sha2",
     "strsim",
     "thiserror",
     "tokio-util",

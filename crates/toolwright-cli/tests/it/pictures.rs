@@ -45,6 +45,29 @@ fn every_command_has_a_picture() {
 }
 
 #[test]
+fn what_says_nothing_about_itself_says_what_it_runs() {
+    let world = World::with("undescribed", "notes.yaml");
+    let tools = "{log: {argv: [git, log, \"{branch?}\"], effect: read}, sum: {argv: [wc], description: \" \", effect: read}}";
+    let steps = |count: usize| (0..count).map(|at| format!("{{name: s{at}, tool: sum}}")).collect::<Vec<_>>().join(", ");
+    let composites = [("short", 2), ("long", 5)].map(|(id, count)| format!("  {id}: {{steps: [{}]}}\n", steps(count))).concat();
+    world.write("toolwright.yaml", &format!("sources: {{s: {{tools: {tools}}}}}\ncomposites:\n{composites}"));
+    let list: serde_json::Value = serde_json::from_str(&world.run("list --format json").out).unwrap();
+    let said: Vec<(&str, &str)> = list["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| (tool["id"].as_str().unwrap(), tool["description"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("log", "Runs `git log {branch?}`"),
+        ("sum", "Runs `wc`"),
+        ("short", "Runs `sum`, then `sum`"),
+        ("long", "Runs `sum`, then `sum`, then `sum`, and 2 steps more"),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
 fn what_is_many_long_wide_or_deep_is_still_a_picture() {
     let world = World::with("wide", "wide.yaml");
     for (name, line) in [("list-wide.txt", "list"), ("describe-deep.txt", "describe search")] {

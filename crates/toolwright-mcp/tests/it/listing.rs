@@ -45,6 +45,16 @@ async fn pages_tools_and_bytes_have_limits() {
     assert_eq!((listing.tools.len(), listing.warnings.len()), (10, 1));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_without_a_description_gets_a_sentence() {
+    let page = r#"[{"name":"said","description":"Says"},{"name":"titled","title":"Titled","description":" "},{"name":"mute"}]"#;
+    let listing = upstream(&format!(r#"{{"pages":[{page}]}}"#)).tools().await.unwrap();
+    let source = &listing.tools[0].origin().unwrap().source;
+    let silent = format!("`mute` of `{source}`; its server says nothing about it");
+    let told: Vec<&str> = listing.tools.iter().map(|tool| tool.description()).collect();
+    assert_eq!(told, ["Says", "Titled", &silent]);
+}
+
 /// C06, C09 (the wire's part)
 #[tokio::test(flavor = "multi_thread")]
 async fn each_tool_is_judged_on_its_own() {

@@ -47,10 +47,6 @@ impl Figure {
         ("visible_text, 2 of 1,000", Self::FoldOfMany),
         ("visible_text, 2 of 2", Self::FoldOfTwo),
     ];
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, figure)| *figure)
-    }
 }
 
 /// One figure, ready to be measured.
@@ -138,7 +134,7 @@ fn described(number: usize, draw: &mut Draw) -> Json {
         "description": format!("{verb}s the {noun} of a project. {}", draw.sentence(12)),
         "inputSchema": style.schema(true, draw),
         "outputSchema": style.schema(false, draw),
-        "annotations": {"readOnlyHint": number % 3 != 0, "openWorldHint": false},
+        "annotations": {"readOnlyHint": !number.is_multiple_of(3), "openWorldHint": false},
     })
 }
 
@@ -171,14 +167,15 @@ impl Style {
             Self::Pydantic => schema.insert("title".into(), if input { "Arguments".into() } else { "Output".into() }),
         };
         schema.insert("type".into(), "object".into());
-        let (properties, required) = self.properties(2 + draw.below(6), 1, draw);
-        schema.insert("properties".into(), properties);
+        let (mut properties, required) = self.properties(2 + draw.below(6), 1, draw);
         if refers {
-            schema["properties"]["entries"] = json!({"type": "array", "items": {"$ref": "#/$defs/Entry"}, "title": "Entries"});
+            let entries = json!({"type": "array", "items": {"$ref": "#/$defs/Entry"}, "title": "Entries"});
+            properties.insert("entries".into(), entries);
             let (properties, required) = self.properties(2 + draw.below(3), 0, draw);
             let entry = json!({"type": "object", "title": "Entry", "properties": properties, "required": required});
             schema.insert("$defs".into(), json!({ "Entry": entry }));
         }
+        schema.insert("properties".into(), properties.into());
         schema.insert("required".into(), required);
         if self == Self::Zod {
             schema.insert("additionalProperties".into(), false.into());
@@ -186,15 +183,14 @@ impl Style {
         Json::Object(schema)
     }
 
-    fn properties(self, count: usize, levels: u32, draw: &mut Draw) -> (Json, Json) {
+    fn properties(self, count: usize, levels: u32, draw: &mut Draw) -> (Map<String, Json>, Json) {
         let mut properties = Map::new();
         for _ in 0..count {
             let name = draw.word(NOUNS);
             properties.insert(name.to_owned(), self.property(name, levels, draw));
         }
-        let required: Vec<&String> = properties.keys().take(1 + count / 3).collect();
-        let required = json!(required);
-        (Json::Object(properties), required)
+        let required = properties.keys().take(1 + count / 3).cloned().collect();
+        (properties, required)
     }
 
     fn property(self, name: &str, levels: u32, draw: &mut Draw) -> Json {
@@ -214,12 +210,16 @@ impl Style {
             9 if draw.below(4) == 0 => json!({"type": "string", "pattern": "^[A-Za-z0-9._-]+$"}),
             _ => json!({"type": "string", "minLength": 1, "maxLength": 256}),
         };
+        let mut said = Map::new();
         if self == Self::Pydantic {
-            property["title"] = name.into();
+            said.insert("title".into(), name.into());
         }
         if self != Self::Pydantic || draw.below(2) == 0 {
             let words = 6 + draw.below(8);
-            property["description"] = draw.sentence(words).into();
+            said.insert("description".into(), draw.sentence(words).into());
+        }
+        if let Some(property) = property.as_object_mut() {
+            property.append(&mut said);
         }
         property
     }

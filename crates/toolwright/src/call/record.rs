@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
 
@@ -16,7 +17,7 @@ use crate::journal::{
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
-use crate::tool::{Aftermath, Answer, Reconciled, ToolDef};
+use crate::tool::{Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
 use crate::value::Value;
 
 /// Execution between two records of the journal.
@@ -30,10 +31,22 @@ pub(super) async fn recorded<R: Runtime>(
 ) -> Result<(), CallError> {
     let key = call.key();
     let checkpoint = checkpoint(&call, tool)?;
+    if checkpoint.is_some() {
+        passage.now = None;
+    }
     let begin = intent(frame, tool, passage, &key, checkpoint.clone());
-    match asked(|| journal.begin(begin)).await {
+    let mut began = begin.at;
+    let admission = match asking(|| journal.begin(begin)) {
+        Eventually::Now(admission) => admission,
+        Eventually::Later(later) => {
+            began = None;
+            answered(later).await
+        }
+    };
+    match admission {
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
+            began = None;
             let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
             if asked == Asked::Answered {
                 return Ok(());
@@ -42,31 +55,50 @@ pub(super) async fn recorded<R: Runtime>(
         Err(error) => return Err(unstarted(error)),
     }
     let mut open = Open { journal, key: Some(key) };
-    let began = frame.life.now();
-    if let Some(told) = told {
-        told.started(began);
-    }
+    let began = began.or_else(|| frame.life.now());
     let (host, step) = (call.scope.host.clone(), call.step);
-    let outcome = execute(frame, call, tool, passage).await;
+    // It may have been cancelled while its intent was written. A composite says at which step it stopped.
+    let outcome = if frame.cancel.is_cancelled() && !tool.is_composite() {
+        Err(Fault::Cancelled { state: EffectState::NotStarted }.into())
+    } else {
+        if let Some(told) = told {
+            told.started(began);
+        }
+        execute(frame, call, tool, passage).await
+    };
     passage.now = frame.life.now();
     passage.times = began.zip(passage.now);
     let Some(key) = open.key.clone() else { return outcome };
     let finish = finish(frame, &host, tool, passage, &outcome, key, step, checkpoint.as_ref());
-    let finished = asked(|| journal.finish(finish)).await;
+    let finished = match asking(|| journal.finish(finish)) {
+        Eventually::Now(finished) => finished,
+        Eventually::Later(later) => answered(later).await,
+    };
     open.key = None;
-    if let (Ok(()), Err(error)) = (&outcome, finished) {
-        return Err(unwritten(&passage.answer, error, happened(tool)));
+    let Err(error) = finished else { return outcome };
+    frame.life.torn.store(true, Ordering::Release);
+    // What ended the call says more than a journal that could not be written.
+    match outcome {
+        Ok(()) => Err(unwritten(&passage.answer, error, happened(tool))),
+        outcome => outcome,
     }
-    outcome
 }
 
 /// Asks the journal. One that breaks down has said no.
 pub(crate) async fn asked<'a, T>(ask: impl FnOnce() -> Eventually<'a, Result<T, JournalError>>) -> Result<T, JournalError> {
-    match catch_unwind(AssertUnwindSafe(ask)) {
-        Ok(Eventually::Now(now)) => now,
-        Ok(Eventually::Later(later)) => AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|panic| Err(broken(panic))),
-        Err(panic) => Err(broken(panic)),
+    match asking(ask) {
+        Eventually::Now(now) => now,
+        Eventually::Later(later) => answered(later).await,
     }
+}
+
+#[inline]
+fn asking<'a, T>(ask: impl FnOnce() -> Eventually<'a, Result<T, JournalError>>) -> Eventually<'a, Result<T, JournalError>> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| Eventually::Now(Err(broken(panic))))
+}
+
+async fn answered<T>(later: BoxFuture<'_, Result<T, JournalError>>) -> Result<T, JournalError> {
+    AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|panic| Err(broken(panic)))
 }
 
 #[cold]

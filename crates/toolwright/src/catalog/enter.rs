@@ -146,6 +146,7 @@ impl<R: Runtime> Entry<'_, R> {
                 mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
                 limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
                 entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
+                torn: std::sync::atomic::AtomicBool::new(false),
             }),
         };
         let frame = Arc::new(Frame {
@@ -241,7 +242,7 @@ impl<R: Runtime> Entry<'_, R> {
         let input = if input.is_null() && host.view.is_some() { Value::object::<Text, Value>([]) } else { input };
         let root_input = begins.as_ref().map(|_| input.clone());
         let scope = Arc::new(Scope { frame: frame.clone(), host: Arc::new(host) });
-        let call = Call { scope: scope.clone(), step: 0 };
+        let call = Call { scope: scope.clone(), step: 0, reads: tool.has_side_effects() == Some(false) };
         let mut passage = Passage { arguments: input, ..Passage::default() };
         call::enter(&call, tool, &mut passage, decision, None)?;
         let repairs = passage.repairs.iter().map(|repair| format!("argument {}: {}", repair.pointer, repair.action).into()).collect();
@@ -288,9 +289,11 @@ async fn perform<R: Runtime>(
     Ok(result)
 }
 
-/// The end of a run, told to its journal. One that waits for somebody to find out what happened is not over.
+/// The end of a run, told to its journal. One that waits for somebody to find out what happened is not over, and
+/// neither is one of which the journal does not know everything.
 async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<ToolResult, CallError> {
     let end = match &outcome {
+        _ if frame.life.torn.load(std::sync::atomic::Ordering::Acquire) => None,
         Ok(_) => Some(End::ok()),
         Err(error) if error.waits_for_an_answer() => None,
         Err(error) => Some(End::failed(error.public_code())),

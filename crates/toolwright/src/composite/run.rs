@@ -48,7 +48,7 @@ pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, inpu
     };
     let depth = call.depth();
     if depth >= limits::COMPOSITE_DEPTH_MAX {
-        return Err(Fault::NestingTooDeep { depth }.into());
+        return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
@@ -176,7 +176,8 @@ impl<'a, R: Runtime> Running<'a, R> {
         if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
             return Err(unresolved(&missing).into());
         }
-        let call = Call { scope: self.scope.clone(), step: u32::try_from(index).unwrap_or(u32::MAX) };
+        let step = u32::try_from(index).unwrap_or(u32::MAX);
+        let call = Call { scope: self.scope.clone(), step, reads: tool.has_side_effects() == Some(false) };
         call::enter(&call, &tool, &mut self.passage, None, Some(self.gate))?;
         let frame = &*self.scope.frame;
         if !matches!(frame.life.mode, Mode::Real)
@@ -199,7 +200,9 @@ impl<'a, R: Runtime> Running<'a, R> {
             outcome?;
         }
         let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
-        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        if !inside.is_empty() {
+            self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+        }
         match self.passage.answer.more.take() {
             Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {

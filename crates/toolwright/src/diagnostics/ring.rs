@@ -1,7 +1,6 @@
 //! The newest events of tools, kept as they were told: numbered without a gap
 //! and never more than the host asked for. Text is made by whoever reads.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -175,7 +174,10 @@ pub(crate) struct EventRing {
 
 #[derive(Debug, Default)]
 struct Kept {
-    events: VecDeque<Happening>,
+    /// In the order in which they came until there is no room; then each takes the place of the oldest one.
+    events: Vec<Happening>,
+    /// Where the oldest one is.
+    oldest: usize,
     /// How many went; so it is also the number of the oldest one kept.
     dropped: u64,
 }
@@ -193,10 +195,12 @@ impl EventRing {
     }
 
     /// Whether it keeps nothing.
+    #[inline]
     pub(crate) fn is_off(&self) -> bool {
         self.capacity == 0
     }
 
+    #[inline]
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -206,15 +210,22 @@ impl EventRing {
         if self.is_off() {
             return None;
         }
-        let event = event();
+        let mut event = event();
         let mut kept = self.kept();
-        let oldest = if kept.events.len() < self.capacity { None } else { kept.events.pop_front() };
-        kept.dropped += u64::from(oldest.is_some());
-        kept.events.push_back(event);
+        if kept.events.len() < self.capacity {
+            kept.events.push(event);
+            return Some(kept.dropped + kept.events.len() as u64 - 1);
+        }
+        let oldest = kept.oldest;
+        if let Some(place) = kept.events.get_mut(oldest) {
+            std::mem::swap(place, &mut event);
+        }
+        kept.oldest = if oldest + 1 < self.capacity { oldest + 1 } else { 0 };
+        kept.dropped += 1;
         let seq = kept.dropped + kept.events.len() as u64 - 1;
         drop(kept);
-        // Freed when nobody waits for it.
-        drop(oldest);
+        // What is now the oldest one, freed when nobody waits for it.
+        drop(event);
         Some(seq)
     }
 
@@ -231,7 +242,8 @@ impl EventRing {
         let kept = self.kept();
         let first = seq.max(kept.dropped);
         let skipped = usize::try_from(first - kept.dropped).unwrap_or(usize::MAX);
-        let events: Vec<Happening> = kept.events.iter().skip(skipped).cloned().collect();
+        let inwards = kept.events.iter().skip(kept.oldest).chain(kept.events.iter().take(kept.oldest));
+        let events: Vec<Happening> = inwards.skip(skipped).cloned().collect();
         drop(kept);
         (first..).zip(events).map(|(seq, event)| event.numbered(seq)).collect()
     }

@@ -193,6 +193,8 @@ pub enum Fault {
     NestingTooDeep {
         /// How deep they are here.
         depth: u32,
+        /// How deep they may be.
+        max: u32,
     },
     /// Calls nest too deep.
     CallsTooDeep {

@@ -104,8 +104,9 @@ impl Fault {
         !matches!(self, Self::Tool { .. } | Self::Panicked { .. } | Self::Gate(_) | Self::Output(_))
     }
 
-    fn reason(&self) -> String {
-        match self {
+    /// The sentence of a no that a hook, a port or a name that is not there gave.
+    fn said_by_the_host(&self) -> Option<String> {
+        Some(match self {
             Self::Unavailable { refusal: Some(refusal), .. }
             | Self::UnavailableInvocation { refusal: Some(refusal), .. }
             | Self::Forbidden { refusal: Some(refusal), .. } => refusal.message.clone(),
@@ -121,6 +122,15 @@ impl Fault {
             Self::Hook { hook, tool, refusal } => {
                 format!("the hook `{hook}` of `{}` did not answer: {}", crate::cut(tool, 80), refusal.message)
             }
+            _ => return None,
+        })
+    }
+
+    fn reason(&self) -> String {
+        if let Some(said) = self.said_by_the_host() {
+            return said;
+        }
+        match self {
             Self::NoHandler { tool } => format!("`{}` has nothing to run", crate::cut(tool, 80)),
             Self::Diverged { divergence } => format!(
                 "the run began this call with another {}: what was recorded is a call of `{}`",
@@ -169,10 +179,15 @@ impl Fault {
             }
             Self::TooLarge { what, message, .. } => format!("the {what} {message}"),
             Self::Journal { phase, error, .. } => format!("{error} ({phase})"),
-            Self::NestingTooDeep { .. } => {
-                format!("compositions nest more than {} deep; a chain that long does not run", crate::limits::COMPOSITE_DEPTH_MAX)
-            }
+            Self::NestingTooDeep { max, .. } => format!("compositions nest more than {max} deep; a chain that long does not run"),
             Self::Step(step) => step.message(),
+            Self::Unavailable { .. }
+            | Self::UnavailableInvocation { .. }
+            | Self::Forbidden { .. }
+            | Self::Inspected { .. }
+            | Self::Denied { .. }
+            | Self::Rejected { .. }
+            | Self::Hook { .. } => String::new(),
             Self::Output(output) => format!("all steps ran, but there is no output: {}", output.source.message()),
         }
     }
@@ -211,7 +226,7 @@ impl Fault {
                 let bounds = [unresolved.span.start, unresolved.span.end];
                 pairs.push(("span".into(), Value::array(bounds)));
             }
-            Self::NestingTooDeep { depth } => pairs.push(("depth".into(), (*depth).into())),
+            Self::NestingTooDeep { depth, .. } => pairs.push(("depth".into(), (*depth).into())),
             _ => {}
         }
         put(&mut pairs, "code", code.into());

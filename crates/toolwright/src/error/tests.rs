@@ -84,7 +84,7 @@ fn refusals() -> Vec<Fault> {
         Fault::InvalidSpec(SpecError { issues: Vec::new() }),
         Fault::Unresolved(Unresolved { reference, pointer: String::new(), span: 0..1, found: "nothing".into(), nearest: None }),
         Fault::InvalidInput { tool: tool(), issues: vec![issue()], by_page: false },
-        Fault::NestingTooDeep { depth: 8 },
+        Fault::NestingTooDeep { depth: 8, max: 8 },
         Fault::CallsTooDeep { calls: 64 },
         Fault::Cycle { path: vec![tool(), tool()] },
     ]

@@ -1,17 +1,6 @@
 //! The admission table: what a call may do, given what is recorded of it. Pure; every journal asks it.
 //!
-//! | recorded of the call | no effect | idempotent | once, or undeclared |
-//! | --- | --- | --- | --- |
-//! | nothing | run | run | run |
-//! | another tool, fingerprint or input | diverged | diverged | diverged |
-//! | it succeeded | the recorded outcome | the recorded outcome | the recorded outcome |
-//! | it began | run | run | in doubt |
-//! | it failed: not started, no effect, or the tool answered with an error | run | run | run |
-//! | it failed, and what it did is not known | run | run | in doubt |
-//! | it failed after its effect happened | run | run | the same error |
-//! | a composite that began or failed | run, its steps decide | run | run |
-//! | somebody answered: it happened | that output | that output | that output |
-//! | somebody answered: it did not happen | run | run | run |
+//! The table is on the page of [`admit`].
 //!
 //! INVARIANT: what counts is the last attempt and what was written after its intent. The impact is the greater one of
 //! then and now: a tool that says today that it changes nothing did not say so when it ran.
@@ -226,6 +215,19 @@ impl<'a> Standing<'a> {
 
 /// What the call of `begin` may do, given all records of its key, in order. [`Admission::Proceed`] must be written
 /// together with this decision, or two claims may both be let through.
+///
+/// | recorded of the call | no effect | idempotent | once, or undeclared |
+/// | --- | --- | --- | --- |
+/// | nothing | run | run | run |
+/// | another tool, fingerprint or input | diverged | diverged | diverged |
+/// | it succeeded | the recorded outcome | the recorded outcome | the recorded outcome |
+/// | it began | run | run | in doubt |
+/// | it failed: not started, no effect, or the tool answered with an error | run | run | run |
+/// | it failed, and what it did is not known | run | run | in doubt |
+/// | it failed after its effect happened | run | run | the same error |
+/// | a composite that began or failed | run, its steps decide | run | run |
+/// | somebody answered: it happened | that output | that output | that output |
+/// | somebody answered: it did not happen | run | run | run |
 ///
 /// ```
 /// use toolwright::journal::{Admission, Begin, Entry, StepKey, admit};

@@ -36,6 +36,7 @@ struct Written {
 impl StepKey {
     /// The place of a running call. `repeats`: a tool named this call itself, or it is inside such a call, so that the
     /// same key may come again in the same run.
+    #[inline]
     pub(crate) fn at(node: Arc<PathNode>, step: u32, repeats: bool) -> Self {
         Self(Place::Live { node, step, repeats })
     }

@@ -37,7 +37,9 @@ impl Integers {
         match (self, value) {
             (Self::Here, Value::Number(number)) => !number.is_written_as_integer() && number.to_integer().is_some(),
             (Self::Members(members), Value::Object(object)) => {
-                members.iter().any(|(key, inner)| object.get(key).is_some_and(|member| inner.concerns(member)))
+                // Mostly there is no decimal, and then no member has to be looked up.
+                object.values().iter().any(may_hold_decimal)
+                    && members.iter().any(|(key, inner)| object.get(key).is_some_and(|member| inner.concerns(member)))
             }
             (Self::Items(inner), Value::Array(_)) => value.as_array().unwrap_or_default().iter().any(|item| inner.concerns(item)),
             _ => false,
@@ -73,6 +75,14 @@ impl Integers {
             }
             _ => value.clone(),
         }
+    }
+}
+
+fn may_hold_decimal(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => !number.is_written_as_integer(),
+        Value::Array(_) | Value::Object(_) => true,
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

@@ -344,3 +344,17 @@ fn a_pipeline_has_a_clock_an_observer_and_a_journal() {
     assert_eq!(journal.runs()[0].head().id, "p7");
     assert!(log.all()[0].key.starts_with("p7/"));
 }
+
+#[test]
+fn a_call_that_is_cancelled_while_it_is_judged_says_so() {
+    let (log, source) = (Log::new(), CancelSource::new());
+    let cancels = source.clone();
+    let judging = tool("t", "Is judged").reads().authorize(move |_| {
+        cancels.cancel();
+        Ok(())
+    });
+    let catalog = Registry::new().with(log.close(judging, |input| Ok(input.into()))).unwrap().seal();
+    let error = block_on(catalog.invoke(Invocation::new("t", json!({})).cancel(source.token()), ())).unwrap_err();
+    assert_eq!((error.code(), error.effect_state()), ("cancelled", EffectState::NotStarted));
+    assert!(log.is_empty());
+}

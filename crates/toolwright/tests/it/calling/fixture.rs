@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use toolwright::journal::{Admission, Begin, Claim, End, Finish, Record, Resolution, RunHistory, RunJournal, RunRecord, StepKey};
-use toolwright::{Eventually, Journal, JournalError, MemoryJournal, Text};
+use toolwright::{CancelSource, Eventually, Journal, JournalError, MemoryJournal, Text};
 
 use crate::lifecycle_fixture::Notes;
 
@@ -48,6 +48,7 @@ pub(crate) struct Watched {
     pub(crate) kept: MemoryJournal,
     pub(crate) log: Notes,
     no: Arc<Mutex<Option<No>>>,
+    cancels: Arc<Mutex<Option<(String, CancelSource)>>>,
 }
 
 #[derive(Clone)]
@@ -79,6 +80,11 @@ impl Watched {
         *self.no.lock().unwrap() = Some(No::Panic(what.into()));
     }
 
+    /// Has the call cancelled while it does what would be noted as this.
+    pub(crate) fn cancel_at(&self, what: impl Into<String>, source: &CancelSource) {
+        *self.cancels.lock().unwrap() = Some((what.into(), source.clone()));
+    }
+
     pub(crate) fn obey(&self) {
         *self.no.lock().unwrap() = None;
     }
@@ -100,6 +106,11 @@ impl Watched {
             Some(No::Panic(no)) if no == what => panic!("told to"),
             _ => Ok(()),
         };
+        if let Some((at, source)) = &*self.cancels.lock().unwrap()
+            && *at == what
+        {
+            source.cancel();
+        }
         self.log.note(what);
         done
     }

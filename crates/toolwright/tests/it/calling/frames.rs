@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use toolwright::{Catalog, Fact, Identity, Invocation, ToolDef, ToolError, Value, current_frame, json};
+use toolwright::{Catalog, Fact, Identity, Invocation, ToolDef, Value, current_frame, json};
 
 use super::fixture::{ByHand, pause};
 use crate::lifecycle_fixture::{App, Own, block_on, catalog, cx, d, echo, reads};

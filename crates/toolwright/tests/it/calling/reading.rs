@@ -114,7 +114,7 @@ fn t6_5_1_ids_entries_and_tools_are_listed_in_the_order_of_registration() {
 fn t6_5_2_an_empty_registry_lists_nothing() {
     let registry: Registry<App> = Registry::with_options(Options::new()).unwrap();
     assert_eq!((registry.ids().len(), registry.entries().len(), registry.values().len()), (0, 0, 0));
-    assert_eq!(registry.ids().rev().next(), None);
+    assert_eq!(registry.ids().next_back(), None);
     let two = catalog([echo("a"), echo("b")]);
     assert_eq!(two.ids().rev().collect::<Vec<_>>(), ["b", "a"]);
     assert_eq!(two.entries().next_back().map(|(id, _)| id), Some("b"));

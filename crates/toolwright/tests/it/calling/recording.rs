@@ -262,3 +262,36 @@ fn a_call_inside_a_tool_that_is_in_doubt_leaves_the_whole_run_in_doubt() {
     }
     assert!(log.all().is_empty());
 }
+
+#[test]
+fn a_failure_that_cannot_be_written_leaves_the_run_open() {
+    let journal = Watched::default();
+    journal.refuse("finish a");
+    let fails = || writes("a").run_json(|_, _| async move { Err::<Value, _>(ToolError::new("enough").code("quota")) });
+    // What the tool said is what the caller hears.
+    assert_eq!(error(run(fails(), &journal, json!({}))).code(), "quota");
+    assert_eq!(journal.kept.unfinished_now(), ["r1"]);
+    journal.obey();
+    // Nobody wrote down that it answered: it may have been cut off in the middle.
+    assert_eq!(error(run(fails(), &journal, json!({}))).code(), "in_doubt");
+    assert_eq!(journal.kept.unfinished_now(), ["r1"]);
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_its_intent_is_written_does_not_start() {
+    for builder in [writes("a"), reads("a")] {
+        let (log, source) = (Notes::default(), toolwright::CancelSource::new());
+        let journal = Watched::noting(&log);
+        journal.cancel_at("begin a", &source);
+        let catalog = catalog([noted(builder, &log)]);
+        let request = || Invocation::new("a", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
+        let cancelled = error(block_on(catalog.invoke(request().cancel(source.token()), cx())));
+        assert_eq!((cancelled.code(), cancelled.effect_state(), cancelled.retry()), ("cancelled", EffectState::NotStarted, Retry::Safe));
+        assert_eq!(log.take(), ["open", "begin a", "finish a", "end"]);
+        let told: Vec<_> = catalog.events().iter().map(|event| event.what).collect();
+        assert_eq!(told, [toolwright::diagnostics::EventKind::Cancelled]);
+        // It is known that nothing happened, so it may run.
+        block_on(catalog.invoke(request(), cx())).unwrap();
+        assert_eq!(log.take(), ["open", "begin a", "ran a", "finish a", "end"]);
+    }
+}

@@ -59,6 +59,9 @@ impl Door {
     }
 }
 
+/// What a nested call ended with.
+type Ended = Arc<std::sync::Mutex<Option<Result<ToolResult, CallError>>>>;
+
 /// What was seen of the call of `t`.
 #[derive(Debug, PartialEq)]
 struct Seen {
@@ -171,7 +174,7 @@ impl Stage {
     }
 
     /// The catalogue; what a nested call ended with is left in the second.
-    fn catalog(self: &Arc<Self>) -> (Catalog<App>, Arc<std::sync::Mutex<Option<Result<ToolResult, CallError>>>>) {
+    fn catalog(self: &Arc<Self>) -> (Catalog<App>, Ended) {
         let (own, ended) = (Own::default(), Arc::new(std::sync::Mutex::new(None)));
         let mut registry = Registry::with_options(self.options()).unwrap();
         registry.register(self.t()).unwrap();

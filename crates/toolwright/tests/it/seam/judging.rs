@@ -176,11 +176,11 @@ fn ts_9_what_the_next_tool_needs_is_checked_before_it_is_asked_anything() {
         .add(steps("main", &[("a", "read", json!({ "x": 1 })), ("b", "mail", json!({ "to": "$prev.x" }))]))
         .add(steps("lax", &[("a", "read", json!({ "x": 1 })), ("b", "mail", json!({ "to": "$prev.to?" }))]))
         .seal();
-    for (composite, pointer) in [("main", "/to"), ("lax", "")] {
+    for composite in ["main", "lax"] {
         let wrong = error(run(&catalog, composite, json!({}), &cx()));
         assert_eq!((stopped(&wrong).index, wrong.code()), (1, "invalid_input"), "{wrong}");
         let Fault::InvalidInput { tool, issues, .. } = wrong.root_cause() else { panic!("{wrong:?}") };
-        assert_eq!((tool.as_str(), issues[0].pointer.as_str()), ("mail", pointer));
+        assert_eq!((tool.as_str(), issues[0].pointer.as_str()), ("mail", "/to"));
         assert_eq!(log.take(), [r#"read {"x":1}"#]);
     }
 }
@@ -190,7 +190,7 @@ fn ts_15_a_way_back_through_code_is_found() {
     let own = Own::default();
     for by_handle in [false, true] {
         let handle = own.clone();
-        let k = reads("k").run_json(move |input: Value, call| {
+        let k = reads("k").run_json(move |_, call| {
             let handle = handle.clone();
             async move {
                 let again = match by_handle {

@@ -101,3 +101,32 @@ fn a_composite_of_readers_is_no_way_for_a_code_tool_to_write() {
     let refused = error(block_on(catalog.invoke(Invocation::new("outer", json!({})), cx())));
     assert_eq!((refused.code(), log.all().len()), ("step_not_chainable", 0));
 }
+
+/// A gate over tools of its own.
+struct Shelf(toolwright::ToolDef<App>);
+
+impl toolwright::StepGate<App> for Shelf {
+    fn resolve(&self, tool: &str) -> Option<toolwright::ToolDef<App>> {
+        (tool == self.0.name()).then(|| self.0.clone())
+    }
+}
+
+#[test]
+fn a_reader_of_another_gate_is_judged_by_its_own_word_and_not_by_that_of_a_namesake() {
+    for way in [Way::Call, Way::Keyed, Way::Handle, Way::OwnRun, Way::LaterAttached] {
+        let (log, own) = (Notes::default(), Own::default());
+        let composer = toolwright::Composer::new(Shelf(sends(reads("helper"), way, &own)));
+        composer.bind(toolwright::Binding::new().side_effecting_tools(["digest"]));
+        let spec = json!({ "steps": [{ "name": "a", "tool": "helper", "inputMapping": {} }] });
+        let digest = composer.build("digest", "Reads", json!({ "type": "object" }), &spec).unwrap();
+        let catalog = Tools::new(Policy::new().may_chain(["helper"]))
+            .add(shows(writes("mail"), &log))
+            // The catalogue's tool of that name writes.
+            .add(shows(writes("helper"), &log))
+            .add(digest)
+            .seal();
+        own.set(&catalog);
+        let refused = error(run(&catalog, "digest", json!({}), &cx()));
+        assert_eq!((refused.code(), log.all().len()), ("step_not_chainable", 0), "{way:?}: {refused}");
+    }
+}
