@@ -391,13 +391,14 @@ impl<R: Runtime> Call<R> {
         self.nested(tool, input, format!("{tool}~{}", path::key_segment(key)).into(), true).await
     }
 
-    async fn nested(&self, tool: &str, input: Value, place: Text, keyed: bool) -> Result<ToolResult, CallError> {
+    fn nested(&self, tool: &str, input: Value, place: Text, keyed: bool) -> BoxFuture<'_, Result<ToolResult, CallError>> {
         let Some(view) = &self.scope.host.view else {
-            return Err(Fault::Unavailable { tool: tool.into(), nearest: None, refusal: None }.into());
+            let nobody = Fault::Unavailable { tool: tool.into(), nearest: None, refusal: None };
+            return Box::pin(std::future::ready(Err(nobody.into())));
         };
         let from = crate::catalog::enter::Nested { frame: self.frame(), place: Some((place, keyed)) };
         let invocation = Invocation::new(tool, input);
-        crate::catalog::enter::nested(view, self.scope.host.live.as_ref(), &self.scope.host.context, from, invocation).await
+        crate::catalog::enter::nested(view, self.scope.host.live.as_ref(), &self.scope.host.context, from, invocation)
     }
 
     pub(crate) fn life(&self) -> &Life {

@@ -20,7 +20,7 @@ use crate::frame::{
 use crate::journal::{Claim, End, Journal, JournalError, RunRecord};
 use crate::lifecycle::guarded;
 use crate::runtime::Runtime;
-use crate::tool::{Answer, ToolDef};
+use crate::tool::{Answer, BoxFuture, ToolDef};
 use crate::value::{Text, Value};
 
 /// A call from inside another one.
@@ -42,28 +42,35 @@ pub(crate) async fn from_handle<R: Runtime>(
     match current_frame() {
         None => Entry { host, tool, decision, from: None }.enter(invocation).await,
         // Boxed: a tool that calls itself would otherwise need room without an end.
-        Some(frame) => {
-            let from = Some(Nested { frame, place: None });
-            Box::pin(Entry { host, tool, decision, from }.enter(invocation)).await
-        }
+        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame, place: None }) }, invocation).await,
+    }
+}
+
+/// A call inside another one. Made here and not where it is awaited: tools that call tools that call tools would
+/// otherwise each keep room for it on the stack.
+#[inline(never)]
+fn inner<'a, R: Runtime>(entry: Entry<'a, R>, invocation: Invocation) -> BoxFuture<'a, Result<ToolResult, CallError>> {
+    match invocation.timeout {
+        None => Box::pin(entry.run(invocation)),
+        Some(timeout) => Box::pin(entry.within(timeout, invocation)),
     }
 }
 
 /// A call that a tool makes through its [`Call`].
-pub(crate) async fn nested<R: Runtime>(
-    view: &Arc<View<R>>,
+pub(crate) fn nested<'a, R: Runtime>(
+    view: &'a Arc<View<R>>,
     live: Option<&Arc<Live>>,
     context: &Arc<R::Context>,
     from: Nested,
     invocation: Invocation,
-) -> Result<ToolResult, CallError> {
+) -> BoxFuture<'a, Result<ToolResult, CallError>> {
     let Some(entry) = view.get(&invocation.tool) else {
         let error = view.unavailable(&invocation.tool);
-        return Err(call::nobody(live.map(|live| &**live), Some(&from.frame), &invocation, error));
+        let error = call::nobody(live.map(|live| &**live), Some(&from.frame), &invocation, error);
+        return Box::pin(std::future::ready(Err(error)));
     };
-    let tool = &entry.tool;
     let host = Host { view: Some(view.clone()), live: live.cloned(), context: context.clone() };
-    Box::pin(Entry { host, tool, decision: None, from: Some(from) }.enter(invocation)).await
+    inner(Entry { host, tool: &entry.tool, decision: None, from: Some(from) }, invocation)
 }
 
 /// A composite that a composer built or runs: there is no catalogue around it.

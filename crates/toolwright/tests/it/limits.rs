@@ -1,6 +1,6 @@
 //! Everything has a limit, and a value that meets one is an error and not the end of the process.
 
-use toolwright::{Composite, CompositeSpec, EffectState, Fault, Limits, Policy, Registry, Value, json, limits, tool};
+use toolwright::{Call, Composite, CompositeSpec, EffectState, Fault, Invocation, Limits, Policy, Registry, Value, json, limits, tool};
 
 use crate::world::{Log, block_on, catalog, composite, detail, run, run_main, steps};
 
@@ -156,4 +156,14 @@ fn composites_that_multiply_their_effects_list_some_and_count_the_rest() {
     assert_eq!(body.effects().len() + body.effects_left_out(), 10_000_000);
     assert!(body.effects().len() <= limits::COMPOSITE_EFFECTS_MAX);
     assert_eq!(catalog.get("c7").and_then(|tool| tool.has_side_effects()), Some(true));
+}
+
+#[test]
+fn a_tool_that_calls_itself_meets_the_usual_limit_and_not_the_end_of_the_stack() {
+    let again = tool("again", "Calls itself").reads().run_json(|input, call: Call| async move {
+        let result = call.invoke("again", input).await?;
+        Ok(result.value().clone())
+    });
+    let error = block_on(Registry::new().with(again).unwrap().seal().invoke(Invocation::new("again", json!({})), ())).unwrap_err();
+    assert_eq!(error.code(), "calls_too_deep");
 }
