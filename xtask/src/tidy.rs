@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::repo::{self, Outcome};
 
+mod examples;
 mod exceptions;
 mod graph;
 mod lexer;
@@ -56,6 +57,7 @@ pub(crate) fn problems() -> Result<Vec<Problem>, String> {
     problems.extend(licence::exception_problems(&deny, &repo::today()));
     problems.extend(text::problems(&files));
     problems.extend(source::problems(&files)?);
+    problems.extend(examples::problems(&files)?);
     problems.sort();
     Ok(problems)
 }

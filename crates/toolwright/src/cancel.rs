@@ -1,5 +1,8 @@
 //! Cancelling a run: the host holds a [`CancelSource`], a tool only ever sees a
 //! [`CancelToken`] and so can never cancel its caller.
+//!
+//! A tool that says it changes nothing is dropped at once. Any other has the grace period of [`Limits`](crate::Limits)
+//! to say what happened; without a clock, it has as long as it likes.
 
 use std::future::Future;
 use std::pin::Pin;

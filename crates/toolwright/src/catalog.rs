@@ -1,5 +1,14 @@
 //! A sealed catalogue: reading it, and starting calls in it. Nothing in it
 //! changes, so reading takes no lock and touches no shared counter.
+//!
+//! In reading order:
+//!
+//! - [`Catalog`] starts calls. An [`Invocation`] says which and how; a [`ToolResult`] is what comes back, with its
+//!   [`CallRecord`]; [`OnFailure`] is for many at once. [`Catalog::turn`] does everything that a model's decision must go
+//!   through, and gives a [`Turn`].
+//! - [`View`] is how a catalogue and a registry are read: tools as [`Registered`], listings as [`ToolSummary`] and
+//!   [`EffectSummary`], what the hooks of all tools say together, for example [`GoalSupport`].
+//! - [`ResumeOptions`] is for runs that a journal has and that did not end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,6 +232,20 @@ impl Invocation {
 }
 
 /// What a failed call means for the others of the same batch.
+///
+/// Given to [`Catalog::invoke_all`].
+///
+/// ```
+/// use toolwright::{Invocation, OnFailure, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let batch = vec![Invocation::new("missing", json!({})), Invocation::new("echo", json!({}))];
+/// let results = catalog.invoke_all(batch, OnFailure::Continue, ()).await;
+/// assert!(results[0].is_err() && results[1].is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// Nothing: they go on to their own ends.

@@ -2,8 +2,20 @@
 //!
 //! Each has a page that `toolwright explain CODE` prints: what it means, the
 //! smallest thing that produces it, what to do.
+//!
+//! [`page`] finds the [`CodePage`] of a code.
 
 /// One code and its page.
+///
+/// Found by [`page`]; a program that shows an error can show its page too.
+///
+/// ```
+/// use toolwright::codes;
+/// let page = codes::page("step_not_chainable").ok_or("there is one for every code")?;
+/// assert_eq!(page.code, "step_not_chainable");
+/// assert!(codes::page("no_such_code").is_none());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodePage {
     /// The code.
@@ -19,6 +31,11 @@ pub struct CodePage {
 }
 
 /// The page of a code.
+///
+/// ```
+/// use toolwright::codes;
+/// assert!(codes::page("cancelled").is_some() && codes::page("no_such_code").is_none());
+/// ```
 pub fn page(code: &str) -> Option<&'static CodePage> {
     CODES.iter().find(|page| page.code == code)
 }

@@ -1,6 +1,9 @@
 //! The builder of the page for hosts that bring their own gate: bind it, check
 //! tools, build composites, run pipelines. Composites of a catalogue use the
 //! catalogue as gate and need none of this.
+//!
+//! In reading order: [`Composer`] is made with a [`StepGate`]; a [`Binding`] changes what it is bound to;
+//! [`Validation`] is its quick look at a specification; [`PipelineOptions`] say how one is run.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -106,6 +109,15 @@ impl<R: Runtime> Bound<R> {
 }
 
 /// New members for [`Composer::bind`]; what is not given stays.
+///
+/// Used when the host's gate or its list changes while the composer is in use.
+///
+/// ```
+/// use toolwright::{Binding, Composer, HostGate};
+/// let composer: Composer = Composer::new(HostGate::new(|_| None));
+/// composer.bind(Binding::new().side_effecting_tools(["send_email"]));
+/// assert!(composer.has_gate());
+/// ```
 #[must_use]
 pub struct Binding<R: Runtime = Rt> {
     gate: Option<Arc<dyn StepGate<R>>>,
@@ -144,6 +156,12 @@ impl<R: Runtime> Binding<R> {
 }
 
 /// How a pipeline is run: what an [`Invocation`] says, without a tool and an input.
+///
+/// ```
+/// use toolwright::{CancelSource, PipelineOptions, StepOutputs, json};
+/// let cancel = CancelSource::new();
+/// let options = PipelineOptions::new().run_id("run-17").cancel(cancel.token()).dry(StepOutputs::new().with("send", json!("sent")));
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct PipelineOptions(Invocation);
@@ -197,6 +215,13 @@ impl PipelineOptions {
 }
 
 /// The answer of [`Composer::validate`].
+///
+/// ```
+/// use toolwright::{Composer, HostGate, json};
+/// let composer: Composer = Composer::new(HostGate::new(|_| None));
+/// let answer = composer.validate(&json!({ "steps": [] }));
+/// assert!(!answer.is_valid() && answer.errors.len() == 1);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validation {
     /// One message a failing check; empty when the specification is well formed.

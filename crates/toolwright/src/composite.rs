@@ -1,9 +1,15 @@
 //! A tool made of calls to other tools.
 //!
-//! `spec.rs` is what a person writes, `compile.rs` turns it into something that
-//! cannot be wrong, `run.rs` runs it step by step, `dry.rs` holds the outputs of
-//! steps that are not executed. A composite has no code of its own, so it has no
-//! effect of its own: everything it does goes through the gate, step by step.
+//! A composite has no code of its own, so it has no effect of its own: everything it does goes through the gate, step
+//! by step.
+//!
+//! In reading order: a [`CompositeSpec`] of [`StepSpec`]s is what a person writes; [`SpecError`] lists each
+//! [`SpecIssue`] with its [`Severity`]. [`Composite`] is one to be registered. [`CompositeBody`] is what registration
+//! made of it, with each [`StepEffect`] that it can have. A run tells [`EffectRecord`]s; [`StepOutputs`] are for a dry
+//! run.
+
+// Stages, one file each: `spec.rs` is what a person writes, `compile.rs` turns it into something that cannot be wrong, `run.rs`
+// runs it step by step, `dry.rs` holds the outputs of steps that are not executed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +36,18 @@ pub use effect::EffectRecord;
 pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.
+///
+/// Read from a registered tool with [`ToolDef::composite`].
+///
+/// ```
+/// use toolwright::{Composite, Registry, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.with(Composite::new("twice", "Echoes").step("a", "echo", json!({})))?.seal();
+/// let body = catalog.get("twice").and_then(|tool| tool.composite()).ok_or("it is a composite")?;
+/// assert_eq!((body.tools(), body.depth()), (["echo".into()].as_slice(), 1));
+/// assert!(body.effects().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) spec: CompositeSpec,
     pub(crate) gate: GateOf<R>,
@@ -95,6 +113,20 @@ impl Derived {
 }
 
 /// One effect a composite can have, through which steps.
+///
+/// What [`CompositeBody::effects`] lists, before anything runs.
+///
+/// ```
+/// use toolwright::{Composite, Policy, Registry, json, tool};
+/// let send = tool("send", "Sends a mail").writes().run_json(|_, _call| async move { Ok(json!("sent")) });
+/// let catalog = Registry::with_policy(Policy::new().may_chain(["send"]))
+///     .with(send)?
+///     .with(Composite::new("notify", "Tells somebody").step("mail", "send", json!({})))?
+///     .seal();
+/// let body = catalog.get("notify").and_then(|tool| tool.composite()).ok_or("it is a composite")?;
+/// assert_eq!((body.effects()[0].path[0].as_str(), body.effects()[0].tool.as_str()), ("mail", "send"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepEffect {
     /// Names of the steps that lead to it, outermost first.

@@ -2,6 +2,11 @@
 //! and to whoever watches. Telling cannot change a run: a sink or an observer
 //! that breaks down is left alone, and nothing is built that nobody takes.
 //!
+//! In reading order: [`Diagnostics`] is a scope to tell facts in. A [`Fact`] has an [`EventName`], an [`Identity`] and
+//! a payload. A [`Sink`] keeps facts and says how much [`Detail`] it takes, an [`Observer`] watches them.
+//! [`SpanFields`] are what a child scope knows. A [`Recorder`] is beside all that: one caller's own record of one call.
+//! A catalogue keeps its newest [`ToolEvent`]s, of an [`EventKind`] each, by [`CallKey`].
+//!
 //! # Payloads
 //!
 //! The payload of a fact is an object. Members without a value are left out.

@@ -1,4 +1,8 @@
 //! What can end a call, typed; and how it reads for a program, a model and a person.
+//!
+//! In reading order: [`CallError`] is what every call can end with; its [`Fault`] says what it was. [`EffectState`]
+//! says what is known of the effect, and [`Retry`] whether to try again. [`StepError`], [`OutputError`] and
+//! [`Unresolved`] say where in a composite it was.
 
 use crate::catalog::View;
 use crate::composite::EffectRecord;
@@ -18,6 +22,14 @@ pub use fault::{Fault, OutputError, StepError, Unresolved};
 mod tests;
 
 /// Whether a side effect happened.
+///
+/// Every error and every recorded outcome says one.
+///
+/// ```
+/// use toolwright::{EffectState, Fault, CallError};
+/// let error = CallError::from(Fault::Cancelled { state: EffectState::Unknown });
+/// assert_eq!(error.effect_state(), EffectState::Unknown);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectState {
@@ -32,6 +44,21 @@ pub enum EffectState {
 }
 
 /// A call that did not succeed. Small to pass around; everything is behind one pointer.
+///
+/// A program looks at the [`Fault`] or the code, a model reads [`for_model`](CallError::for_model), a person reads the
+/// message and the help.
+///
+/// ```
+/// use toolwright::{EffectState, Fault, Invocation, Registry, Retry, json};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let catalog = Registry::new().seal();
+/// let error = catalog.invoke(Invocation::new("serch", json!({})), ()).await.err().ok_or("there is no such tool")?;
+/// assert_eq!((error.code(), error.tool()), ("unavailable", "serch"));
+/// assert!(matches!(error.fault(), Fault::Unavailable { .. }));
+/// assert_eq!((error.effect_state(), error.retry()), (EffectState::NotStarted, Retry::Never));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CallError(Box<Failed>);
 
@@ -52,6 +79,14 @@ struct Leaf {
 }
 
 /// Whether to try again.
+///
+/// [`CallError::retry`] says it.
+///
+/// ```
+/// use toolwright::{CallError, EffectState, Fault, Retry};
+/// let error = CallError::from(Fault::Cancelled { state: EffectState::Unknown });
+/// assert_eq!(error.retry(), Retry::AfterReconcile);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// It would end the same way, or repeat an effect.

@@ -1,4 +1,6 @@
 //! Hashes of declarations: equal for equal declarations, in every process and on every machine.
+//!
+//! A [`Fingerprint`] tells a resumed run that a tool has changed, and a client that its listing is still the right one.
 
 use std::fmt::Write as _;
 

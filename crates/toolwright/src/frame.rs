@@ -1,5 +1,9 @@
 //! Who is calling: the run, the path inside it, how deep, and through which
 //! tools. Kept by the runtime, where no tool or caller can reset it.
+//!
+//! In reading order: [`Call`] is what a tool gets beside its input. [`Context`] is what the caller says about itself.
+//! [`FrameRef`] is the place of a call, [`current_frame`] that of the tool that is running on this thread, [`Attached`]
+//! a future that belongs to it. [`Clock`] and [`Timestamp`] are the host's time.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +31,36 @@ pub use current::{Attached, FrameRef, current_frame};
 pub(crate) use path::{Identity, Names, PathNode, RunId, Segment, StepName};
 
 /// Nanoseconds since a moment of the clock's own choosing.
+///
+/// Only differences mean something.
+///
+/// ```
+/// use toolwright::Timestamp;
+/// assert!(Timestamp(1_000) < Timestamp(2_000));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub u64);
 
 /// The host's clock. The core has none; without one, records carry no times and a grace period has no end.
+///
+/// Given in [`Options`](crate::Options) for all calls, or to one [`Invocation`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use toolwright::{BoxFuture, Clock, Invocation, Timestamp, json};
+/// /// A clock for tests that stands still.
+/// struct Noon;
+/// impl Clock for Noon {
+///     fn now(&self) -> Timestamp {
+///         Timestamp(12 * 3_600_000_000_000)
+///     }
+///     fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+///         Box::pin(std::future::pending())
+///     }
+/// }
+/// let call = Invocation::new("search", json!({})).clock(Arc::new(Noon));
+/// ```
 pub trait Clock: Send + Sync {
     /// The time now. Must not go backwards.
     fn now(&self) -> Timestamp;

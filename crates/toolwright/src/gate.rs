@@ -1,5 +1,9 @@
 //! The gate: which tool a step means now, whether it may be chained, and the
 //! host's own checks. A gate decides; it cannot run anything.
+//!
+//! In reading order: [`Chainability`] is the rule, one answer for each tool. [`HostChecks`] are the host's own checks
+//! before a step, with an [`Approver`] who may be a person; a [`StepRequest`] is what they see. [`StepGate`] and
+//! [`HostGate`] are for a [`Composer`](crate::Composer), whose answer about one tool is a [`StepCheck`].
 
 use std::sync::Arc;
 
@@ -15,6 +19,19 @@ use crate::value::{Text, Value};
 
 /// Where a composer's steps find their tools, and the host's checks before each of them.
 /// A host that only wants checks takes [`HostGate`].
+///
+/// ```
+/// use toolwright::{Composer, StepGate, ToolDef, tool};
+/// struct OneTool(ToolDef);
+/// impl StepGate for OneTool {
+///     fn resolve(&self, name: &str) -> Option<ToolDef> {
+///         (name == self.0.name()).then(|| self.0.clone())
+///     }
+/// }
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let composer = Composer::new(OneTool(echo));
+/// assert!(composer.resolve("echo").is_some() && composer.resolve("other").is_none());
+/// ```
 pub trait StepGate<R: Runtime = Rt>: Send + Sync {
     /// The tool of this name now, or none. The very instance that is given back is checked and run.
     fn resolve(&self, tool: &str) -> Option<ToolDef<R>>;
@@ -27,6 +44,16 @@ pub trait StepGate<R: Runtime = Rt>: Send + Sync {
 }
 
 /// A step that is about to run, as the host's checks see it.
+///
+/// A check decides by any of it; nothing in it can run the tool.
+///
+/// ```
+/// use toolwright::{HostChecks, Refusal, StepRequest};
+/// fn only_small(step: &StepRequest<'_>) -> Result<(), Refusal> {
+///     if step.arguments.weight() < 1_000 { Ok(()) } else { Err(Refusal::new("too_much", format!("step `{}` sends too much", step.step))) }
+/// }
+/// let checks: HostChecks = HostChecks::new().permission(only_small);
+/// ```
 pub struct StepRequest<'a, R: Runtime = Rt> {
     /// The instance that will run.
     pub tool: &'a ToolDef<R>,
@@ -53,6 +80,12 @@ impl<R: Runtime> std::fmt::Debug for StepRequest<'_, R> {
 }
 
 /// May a tool be a step? Ordered by strictness: later is stricter.
+///
+/// ```
+/// use toolwright::Chainability;
+/// assert!(Chainability::Listed.is_allowed() && !Chainability::NotListed.is_allowed());
+/// assert_eq!(Chainability::Undeclared.code(), Some("side_effects_undeclared"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Chainability {
     /// It declares no side effects.
@@ -124,6 +157,14 @@ impl Chainability {
 }
 
 /// What a composer's `check` answers about one tool.
+///
+/// ```
+/// use toolwright::{Chainability, Composer, HostGate};
+/// let composer: Composer = Composer::new(HostGate::new(|_| None));
+/// let check = composer.check("search");
+/// assert_eq!(check.verdict, Chainability::Missing);
+/// assert_eq!(check.message, r#"step tool "search" is not registered"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepCheck {
     /// The verdict.
@@ -211,12 +252,36 @@ type Resolve<R> = dyn Fn(&str) -> Option<ToolDef<R>> + Send + Sync;
 type Permission<R> = dyn Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send + Sync;
 
 /// Asks a person, or a policy that stands for one, whether a step with side effects may run.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwright::{Approver, BoxFuture, HostChecks, StepRequest};
+/// /// Says yes to drafts and no to everything else.
+/// struct DraftsOnly;
+/// impl Approver for DraftsOnly {
+///     fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
+///         Box::pin(async move { Ok(step.arguments.get("draft").and_then(|draft| draft.as_bool()) == Some(true)) })
+///     }
+/// }
+/// let checks = HostChecks::new().approval(Some(Arc::new(DraftsOnly)));
+/// ```
 pub trait Approver<R: Runtime = Rt>: Send + Sync {
     /// `Ok(true)` only for a yes. An error is a no.
     fn ask<'a>(&'a self, step: &'a StepRequest<'a, R>) -> BoxFuture<'a, Result<bool, String>>;
 }
 
 /// The host's checks in their fixed order: disabled, permission, approval.
+///
+/// For the steps of a catalogue they are set in [`Policy::checks`](crate::Policy::checks), for a composer in [`HostGate::checks`].
+///
+/// ```
+/// use toolwright::{HostChecks, Policy, Refusal};
+/// let checks: HostChecks = HostChecks::new().disabled(["deploy"]).permission(|step| match step.depth {
+///     0..3 => Ok(()),
+///     _ => Err(Refusal::new("too_far_down", "not that deep")),
+/// });
+/// let policy = Policy::new().checks(checks);
+/// ```
 pub struct HostChecks<R: Runtime = Rt> {
     disabled: Vec<Text>,
     permission: Option<Arc<Permission<R>>>,
@@ -327,6 +392,13 @@ impl<R: Runtime> HostChecks<R> {
 }
 
 /// The usual gate of a composer: a look-up function and [`HostChecks`].
+///
+/// ```
+/// use toolwright::{Composer, HostChecks, HostGate, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let gate = HostGate::new(move |name| (name == "echo").then(|| echo.clone())).checks(HostChecks::new().disabled(["deploy"]));
+/// assert!(Composer::new(gate).check("echo").verdict.is_allowed());
+/// ```
 pub struct HostGate<R: Runtime = Rt> {
     resolve: Box<Resolve<R>>,
     checks: HostChecks<R>,

@@ -7,6 +7,12 @@
 //!
 //! INVARIANT: a step's key is its path in the run, never a counter, so a second
 //! attempt at the same run asks for the same keys.
+//!
+//! In reading order: [`Journal`] and [`RunJournal`] are the port; their methods give back an [`Eventually`], with a
+//! [`JournalError`] in it when the journal says no. What is written: a [`RunRecord`], then for each call a [`Begin`]
+//! and a [`Finish`], at its [`StepKey`], and an [`End`]. Who may write: a [`Claim`]. What a call may do: an
+//! [`Admission`], with a [`Doubt`] or a [`Divergence`]. What people answer: a [`Resolution`]. What can be read back: a
+//! [`RunHistory`]. [`MemoryJournal`] is the one in memory.
 
 use std::sync::Arc;
 
@@ -26,6 +32,17 @@ pub use memory::{MemoryJournal, MemoryRun};
 pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
+///
+/// A journal that writes to memory answers now, one that writes to a disk later.
+///
+/// ```
+/// use toolwright::Eventually;
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// assert_eq!(Eventually::Now(1).get().await, 1);
+/// assert_eq!(Eventually::Later(Box::pin(async { 2 })).get().await, 2);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub enum Eventually<'a, T> {
     /// Here it is.
     Now(T),
@@ -53,6 +70,14 @@ impl<T> Eventually<'_, T> {
 }
 
 /// What kind of trouble a journal has.
+///
+/// The kind decides what can be done about it.
+///
+/// ```
+/// use toolwright::{JournalError, journal::JournalErrorKind};
+/// assert_eq!(JournalError::fenced("r1", 1, 2).kind, JournalErrorKind::Fenced);
+/// assert_eq!(JournalError::unknown_run("r1").kind, JournalErrorKind::Unknown);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JournalErrorKind {
@@ -205,6 +230,23 @@ pub trait Journal: Send + Sync {
 }
 
 /// One claimed run. Once a newer claim is there, every method says [`JournalErrorKind::Fenced`] and writes nothing.
+///
+/// [`Journal::open`] gives one. The runtime writes to it; a host only implements it.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Claim, End, Finish, RunJournal, RunRecord, StepKey};
+/// use toolwright::{EffectState, Impact, Journal, MemoryJournal, json};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let journal = MemoryJournal::new();
+/// let run = journal.open(RunRecord::new("r1", "send", json!({})), Claim::new("me")).get().await?;
+/// let key = StepKey::written("send", "send");
+/// assert!(matches!(run.begin(Begin::new(key.clone(), Some(Impact::Once), json!({}))).get().await?, Admission::Proceed { .. }));
+/// run.finish(Finish::ok(key, Some(json!("sent")), EffectState::Happened)).get().await?;
+/// run.end(End::ok()).get().await?;
+/// assert_eq!(run.epoch(), 1);
+/// # Ok::<(), toolwright::JournalError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RunJournal: Send + Sync {
     /// Looks at what is recorded at this call's [place](StepKey::place) and, when it may run, writes its intent, both in
     /// one step. The tool does not start before this is done, and only on [`Admission::Proceed`]; any other answer

@@ -30,40 +30,49 @@
 //!
 //! # The life of a call
 //!
-//! Whatever makes a call, it takes the same stages in the same order, and each can end it with an error that says so:
+//! Whatever makes a call, it takes the same stages in the same order: a program's [`Catalog::invoke`], a decision of a
+//! model in [`Catalog::call`] or [`Catalog::turn`], a tool's own [`Call::invoke`], a step of a composite. Each stage
+//! can end it with an error that says so.
 //!
-//! ```text
-//! S0   the tool is found: by id, by the id a decision asks for, or as the instance a step was linked to
-//! S1   the call's life has not ended: its own token, its caller's, the host's
-//! S2   composites and calls do not nest too deep, and none reaches itself
-//! S3   the tool is available in this context
-//! S4   the arguments fit its schema; for a step, every tool may inspect what is about to be done
-//! S5   `authorize` says yes                           for a step, then also the host's checks
-//! S6   the host's checkpoint
-//! S7   the journal has the intent                     or the answer, from an earlier attempt at the same run
-//! S8   it has started
-//! S9   the tool runs                                  a handler, or the steps of a composite: each takes all stages itself
-//! S10  the output fits what the tool promises
-//! S11  the host's receipt
-//! S12  the journal has the outcome
-//! S13  it is told how it ended; the caller gets the result
-//! ```
+//! | stage | what happens | what can end the call there |
+//! | --- | --- | --- |
+//! | S0 | the tool is found: by id, by the id that a decision asks for, or as the instance that a step was linked to | [`Unavailable`](Fault::Unavailable), [`UnavailableInvocation`](Fault::UnavailableInvocation); [`Refused`](Fault::Refused) when a composer's step may not be one |
+//! | S1 | the call's life has not ended: its own token, its caller's, the host's | [`Cancelled`](Fault::Cancelled) |
+//! | S2 | composites and calls do not nest too deep, and none reaches itself | [`NestingTooDeep`](Fault::NestingTooDeep), [`CallsTooDeep`](Fault::CallsTooDeep), [`Cycle`](Fault::Cycle) |
+//! | S3 | the tool is available in this context, and its session has not suspended it | [`Forbidden`](Fault::Forbidden), [`Refused`](Fault::Refused) with the code `suspended` |
+//! | S4 | the arguments fit its schema; for a step of a catalogue, every tool may inspect what is about to be done | [`InvalidInput`](Fault::InvalidInput), [`TooLarge`](Fault::TooLarge), [`Inspected`](Fault::Inspected) |
+//! | S5 | `authorize` says yes; for a step, then also the host's checks | [`Denied`](Fault::Denied), [`Gate`](Fault::Gate) |
+//! | S6 | the host's checkpoint, when there is a journal | [`Hook`](Fault::Hook) |
+//! | S7 | the journal has the intent, or gives the answer of an earlier attempt at the same run | [`Journal`](Fault::Journal), [`InDoubt`](Fault::InDoubt), [`Diverged`](Fault::Diverged), [`FailedBefore`](Fault::FailedBefore) |
+//! | S8 | it is told that it has started | |
+//! | S9 | the tool runs: a handler, or the steps of a composite, of which each takes all stages itself | [`Tool`](Fault::Tool), [`Panicked`](Fault::Panicked), [`Cancelled`](Fault::Cancelled), [`Step`](Fault::Step), [`Output`](Fault::Output) |
+//! | S10 | the output fits what the tool promises | [`InvalidOutput`](Fault::InvalidOutput), [`TooLarge`](Fault::TooLarge) |
+//! | S11 | the host's receipt, when there is a journal | nothing: the record says that there is none |
+//! | S12 | the journal has the outcome | [`Journal`](Fault::Journal) |
+//! | S13 | it is told how it ended; the caller gets the [`ToolResult`] | |
 //!
-//! Nothing that failed before S8 has an effect. After it, the error says what is known of the effect:
-//! [`CallError::effect_state`].
+//! Nothing that failed before S8 had an effect in this attempt. What an earlier one did, and what is known of the effect
+//! after S8, the error says: [`CallError::effect_state`].
 //!
 //! # Reading order
 //!
+//! Each module is a chapter.
+//!
 //! 1. [`tool`](mod@tool): what a tool is. [`tool()`] and [`ToolBuilder`] declare one; [`Tool`] is one with state.
 //! 2. [`runtime`](mod@runtime): the types of your application. A program that needs none never meets it.
-//! 3. [`registry`], [`policy`], [`options`]: collecting tools, and what a host decides.
-//! 4. [`catalog`]: a sealed set of tools: reading it, and calling them.
-//! 5. [`lifecycle`]: what a tool may say beside being called.
+//! 3. [`registry`], [`policy`], [`options`]: collecting tools, and what a host decides. [`schema`] and [`fingerprint`]: what is read of
+//!    a declaration.
+//! 4. [`catalog`]: a sealed set of tools: reading it, and calling them. [`frame`], [`cancel`]: who is calling, and until when.
+//!    [`protocol`]: what a model may answer.
+//! 5. [`lifecycle`]: what a tool may say beside being called; [`refusal`]: how it says no.
 //! 6. [`reference`](mod@reference), [`composite`], [`gate`]: tools made of calls, the small language between the steps, and what
-//!    may be a step.
+//!    may be a step. [`composer`]: the same over a gate of the host's own.
 //! 7. [`session`]: tools that are made while an agent runs.
-//! 8. [`error`], [`codes`]: what can go wrong, and what to do about it.
+//! 8. [`error`], [`codes`]: what can go wrong, and what to do about it. [`nearest`]: "did you mean".
 //! 9. [`journal`]: runs that survive. [`diagnostics`]: what is told on the way.
+//! 10. [`value`], [`limits`]: what everything above is made of, and how much of it there may be.
+//!
+//! With the feature `testing`, the module `testing` has what hosts test themselves with. [`prelude`] is for `use`.
 //!
 //! `examples/` has programs to begin with: `simple`, `read_source`, `rules_and_text`, `lifecycle`, `forged`.
 //!

@@ -7,11 +7,11 @@
 //!  a turn                                                        a call, on every path
 //!  ------                                                        ---------------------
 //!  listing     available, supports_goal                          available        no -> forbidden
-//!  prompting   rules, fields, project_context, recovery_context      |
+//!  prompting   rules, fields, project_context, recovery_context  suspended?      yes -> suspended
 //!      |                                                         arguments checked against the schema
-//!  the model answers with a decision; `resolve` takes arguments      |
+//!  the model answers with a decision; `resolve` takes arguments  inspect, a step no -> inspected
 //!      |                                                         authorize        no -> denied
-//!  deciding    inspect, authorize, resume,                           |
+//!  deciding    inspect, resume, authorize,                           |
 //!              missing_interaction_allowed  --- the call --->    the tool runs
 //!  ending      complete, visible_text, review_draft,
 //!              composition, finalize
@@ -21,6 +21,11 @@
 //! of every tool, also of one that is switched off; what offers or permits counts for available tools only. *Fail
 //! closed*: an error or a panic is a refusal that names the hook and the tool. *In order*: hooks run in the order of
 //! registration, and the selected tool takes part once, in its place.
+//!
+//! [`Lifecycle`] has all of them on one object; [`ToolBuilder`](crate::ToolBuilder) and [`Composite`](crate::Composite)
+//! set them one by one. What they speak in: [`Access`], [`Rule`], [`ModelField`], [`ContextFragment`], [`IntentSpec`];
+//! [`IntoHook`] is why a hook may answer with a value or a `Result`. What the hooks of all tools say together is asked
+//! of a [`View`](crate::View).
 
 use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};

@@ -1,6 +1,8 @@
 //! Every bound of the core, with its unit in its name.
 //!
 //! A bound that only one function knows is a bound that nobody can look up, so they all stand here.
+//!
+//! [`Limits`] are those that a host may change; the constants are the others.
 
 /// How many containers may stand inside each other in one value; `[[1]]` is 2 deep.
 ///
@@ -89,6 +91,15 @@ pub const FORGED_TOOLS_MAX: usize = 1_000;
 pub const FAILURES_BEFORE_SUSPENSION: u32 = 3;
 
 /// Bounds of a run that a host may change.
+///
+/// The policy takes it; the bounds that nobody changes are the constants of this [module](self).
+///
+/// ```
+/// use std::time::Duration;
+/// use toolwright::{Limits, Policy};
+/// let limits = Limits::default().value_bytes(1_000_000).grace(Duration::from_secs(2));
+/// let policy: Policy = Policy::new().limits(limits);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

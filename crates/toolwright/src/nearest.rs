@@ -6,6 +6,12 @@ use crate::limits::{NEAREST_CANDIDATES_MAX, NEAREST_NAME_BYTES_MAX};
 ///
 /// A name of more than [`NEAREST_NAME_BYTES_MAX`] bytes is near to nothing, and only the first [`NEAREST_CANDIDATES_MAX`]
 /// candidates are looked at: comparing costs the product of two lengths, and keys of foreign data come here.
+///
+/// ```
+/// use toolwright::nearest::nearest;
+/// assert_eq!(nearest("serch", ["fetch", "search"]), Some("search"));
+/// assert_eq!(nearest("zebra", ["fetch", "search"]), None);
+/// ```
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > NEAREST_NAME_BYTES_MAX {
         return None;

@@ -2,6 +2,9 @@
 //! through which a call reaches the host's journal, diagnostics, recorder, signal and words.
 //!
 //! Ports are asked at the moment of a call, never before, and must be cheap: they are synchronous and run on the path.
+//!
+//! [`Options`] is the one type: a [`Policy`], the outputs, and one method for each port. A port that is not given
+//! changes nothing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
 //! What a host lets in, and what composites may use of it.
+//!
+//! [`Policy`] is the one type. It judges declarations when they are registered (kinds, audiences, effect classes,
+//! goals, a rule of the host's own), names the tools with side effects that may be steps, and sets bounds. A policy
+//! narrows: it can make an effect stricter and never milder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

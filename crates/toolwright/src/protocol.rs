@@ -1,4 +1,7 @@
 //! What a decision may look like: one protocol an output or a tool, with its schema.
+//!
+//! A [`Protocol`] is one shape, a [`ProtocolSet`] what a model may choose from. Outputs that are no tools are given in
+//! [`Options::outputs`](crate::Options::outputs); tools have one by themselves.
 
 use std::sync::Arc;
 
@@ -41,6 +44,18 @@ impl Protocol {
 }
 
 /// Protocols in order, each id once. Holds them by pointer: no schema is copied.
+///
+/// [`View::protocols`](crate::View::protocols) gives all of a catalogue, [`View::model_protocols`](crate::View::model_protocols)
+/// those that a model may choose from now.
+///
+/// ```
+/// use toolwright::{Registry, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let protocols = catalog.protocols();
+/// assert_eq!(protocols.ids().collect::<Vec<_>>(), ["echo"]);
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProtocolSet(pub(crate) Vec<Arc<Protocol>>);
 

@@ -1,5 +1,9 @@
 //! Collecting tools, then sealing them. Registration is where everything that identifies a tool is read, once, and
 //! judged; after [`Registry::seal`] nothing changes.
+//!
+//! In reading order: [`Registry`] takes [`Declaration`]s in, each with its id, schemas, effect and hooks, and judges
+//! them by the host's [`Policy`]. A declaration that is not taken in is a [`RegisterError`] with every
+//! [`RegisterFault`] at once. [`SharedRegistry`] is for several owners. Sealing gives a [`Catalog`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,6 +32,18 @@ use judge::{Linked, as_composite, warnings};
 pub use shared::SharedRegistry;
 
 /// What [`Registry::register`] takes: a tool, or a composite over tools registered before it.
+///
+/// Tools and composites become one by themselves; a program names it to keep both in one list.
+///
+/// ```
+/// use toolwright::{Composite, Declaration, Registry, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let all: Vec<Declaration> = vec![echo.into(), Composite::new("twice", "Echoes").step("a", "echo", json!({})).into()];
+/// let mut registry = Registry::new();
+/// registry.register_all(all)?;
+/// assert_eq!(registry.ids().collect::<Vec<_>>(), ["echo", "twice"]);
+/// # Ok::<(), toolwright::RegisterError>(())
+/// ```
 pub enum Declaration<R: Runtime = Rt> {
     /// A tool.
     Tool(ToolDef<R>),

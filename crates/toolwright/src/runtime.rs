@@ -2,6 +2,10 @@
 //!
 //! Nothing runs here. [`Rt`] is the runtime of a program that names no type; `Rt<AppCx>` is the usual one; the
 //! macro [`runtime!`](crate::runtime!) overrides by name.
+//!
+//! In reading order: [`Rt`] carries the types, [`Runtime`] says what each is for. [`Decision`] and [`Phase`] are the
+//! usual ones; [`AsDecision`] makes one of a program's own. [`IntoContext`] is why `()` is a context where none is
+//! needed.
 
 use std::any::Any;
 use std::marker::PhantomData;

@@ -4,6 +4,9 @@
 //! repaired before it, and how its findings read. References outside the schema
 //! are never fetched. A schema is judged when its tool is registered; its
 //! validator is built when it is first needed, unless only building it can tell.
+//!
+//! What other modules hand on of it: [`SchemaError`], when a schema is none; [`SchemaIssue`], when a value does not
+//! fit; [`Repair`], when one was made to fit.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +24,15 @@ pub(crate) mod project;
 use integers::Integers;
 
 /// A schema that is no schema, or one that cannot be used.
+///
+/// ```
+/// use toolwright::{Registry, RegisterFault, json, tool};
+/// let search = tool("search", "Finds a text").reads().input_schema(json!({ "type": "strnig" })).run_json(|v, _call| async move { Ok(v) });
+/// let error = Registry::new().with(search).err().ok_or("it is refused")?;
+/// let RegisterFault::InputSchema { why } = error.fault() else { return Err("its schema is none") };
+/// assert_eq!(why.pointer, "/type");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SchemaError {
@@ -31,6 +43,21 @@ pub struct SchemaError {
 }
 
 /// One thing that does not fit a schema.
+///
+/// [`Fault::InvalidInput`](crate::Fault::InvalidInput) and [`InvalidOutput`](crate::Fault::InvalidOutput) list them.
+///
+/// ```
+/// use toolwright::{Fault, Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+/// let count = tool("count", "Counts").reads().input_schema(schema).run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(count)?.seal();
+/// let error = catalog.invoke(Invocation::new("count", json!({ "n": [] })), ()).await.err().ok_or("it does not fit")?;
+/// let Fault::InvalidInput { issues, .. } = error.fault() else { return Err("it does not fit".into()) };
+/// assert_eq!(issues[0].pointer, "/n");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaIssue {
     /// JSON pointer into the value.
@@ -46,6 +73,14 @@ impl std::fmt::Display for SchemaIssue {
 }
 
 /// Something that was changed in the arguments before the tool got them.
+///
+/// Kept in the journal, and told in the notes of the result.
+///
+/// ```
+/// use toolwright::Repair;
+/// let repair = Repair { pointer: "/n".into(), action: "read the text `5` as a number".into() };
+/// assert_eq!(repair.pointer, "/n");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Repair {
     /// JSON pointer into the arguments as received.

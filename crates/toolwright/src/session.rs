@@ -1,8 +1,12 @@
 //! Tools that are made while a program runs: a session forges composites over the tools of a sealed catalogue, and each
 //! change makes a new sealed catalogue, the next *generation*.
 //!
-//! Nothing that was handed out ever changes: a run keeps the generation that it began with. Only whether a forged tool is
-//! suspended is looked up at the moment of a call.
+//! Nothing that was handed out ever changes: a run keeps the generation that it began with. Only whether a forged tool
+//! is suspended is looked up at the moment of a call.
+//!
+//! In reading order: [`Session`] forges, suspends, retires and promotes. A [`ForgeTest`] is a dry run that a composite
+//! must pass first. [`Forged`] is what the session knows of a tool. [`forge_tool`] lets a model do it. What can go
+//! wrong: [`ForgeError`], [`SessionError`].
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,6 +75,18 @@ impl<R: Runtime> std::fmt::Debug for Session<R> {
 }
 
 /// A tool that a session forged.
+///
+/// [`Session::forged`] lists them, for a host that keeps them or shows them.
+///
+/// ```
+/// use toolwright::{Composite, Options, Registry, Session, json, tool};
+/// let fetch = tool("fetch", "Fetches a page").reads().run_json(|input, _call| async move { Ok(input) });
+/// let session = Session::new(Registry::new().with(fetch)?.seal(), Options::new())?;
+/// session.forge(Composite::new("digest", "Fetches").step("get", "fetch", json!({ "url": "$input.url" })))?;
+/// let forged = session.forged();
+/// assert_eq!((forged[0].id.as_str(), forged[0].suspended.as_deref()), ("digest", None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Forged {

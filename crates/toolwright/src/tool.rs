@@ -2,6 +2,14 @@
 //!
 //! A tool is handed its input and a [`Call`]; it cannot see the catalogue it
 //! belongs to, and nothing here can start another tool.
+//!
+//! In reading order: [`tool()`] starts a declaration, [`ToolBuilder`] says what the tool is (its [`Effect`], [`Goals`],
+//! [`Example`]s, [`Origin`], hooks) and closes it with what runs. A closure is enough for most; [`Tool`] is for tools
+//! with state, [`Handler`] for whatever fits neither. What runs gives back an [`Answer`] or a [`ToolError`], whose
+//! [`Aftermath`] says whether something can have changed. [`Reconciled`] is what a tool finds out about a call whose
+//! outcome is not known.
+//!
+//! The hooks of a tool are in [`lifecycle`](crate::lifecycle), composites in [`composite`](crate::composite).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,9 +36,25 @@ pub use effect::{Effect, Impact};
 pub use typed::{NoInput, Tool};
 
 /// A boxed future that may move between threads.
+///
+/// [`Handler::handle`] gives one back.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe body that every leaf tool becomes.
+///
+/// Written by hand for a tool that neither a closure nor a [`Tool`] fits, such as one that forwards to another process.
+///
+/// ```
+/// use toolwright::{Answer, BoxFuture, Call, Handler, ToolError, Value, tool};
+/// struct Forward;
+/// impl Handler for Forward {
+///     fn handle<'a>(&'a self, input: Value, _call: Call) -> BoxFuture<'a, Result<Answer, ToolError>> {
+///         Box::pin(async move { Ok(Answer::new(input)) })
+///     }
+/// }
+/// let forward = tool("forward", "Gives back what it gets").reads().handler(Forward);
+/// assert_eq!(forward.id(), "forward");
+/// ```
 pub trait Handler<R: Runtime = Rt>: Send + Sync + 'static {
     /// Runs the tool once. `input` has passed the tool's input schema.
     ///
@@ -41,6 +65,16 @@ pub trait Handler<R: Runtime = Rt>: Send + Sync + 'static {
 }
 
 /// Where a tool comes from, for people: shown by `list` and `describe`.
+///
+/// Set by whoever brings in tools from elsewhere.
+///
+/// ```
+/// use toolwright::tool::Origin;
+/// use toolwright::tool;
+/// let origin = Origin { source: "git".into(), kind: "mcp-stdio".into(), name: "log".into(), ..Origin::default() };
+/// let log = tool("git.log", "Shows commits").origin(origin).run_json(|input, _call| async move { Ok(input) });
+/// assert_eq!(log.origin().map(|origin| origin.source.as_str()), Some("git"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Name of the source in the host's configuration, for example `git`.
@@ -54,6 +88,15 @@ pub struct Origin {
 }
 
 /// A runnable example of one tool.
+///
+/// Shown to models and people, and a test can run it.
+///
+/// ```
+/// use toolwright::{Example, json, tool};
+/// let example = Example { input: json!({ "text": "duck" }), output: Some(json!({ "text": "duck" })) };
+/// let echo = tool("echo", "Gives back what it gets").reads().example(example).run_json(|input, _call| async move { Ok(input) });
+/// assert_eq!(echo.examples().len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     /// Arguments, as a caller would give them.
@@ -80,6 +123,14 @@ impl<R: Runtime> Clone for Body<R> {
 }
 
 /// Goals that a tool serves.
+///
+/// A tool that names goals is offered when one of them is asked for.
+///
+/// ```
+/// use toolwright::{Goals, tool};
+/// let draft = tool("draft", "Drafts a mail").reads().goals(["write"]).run_json(|input, _call| async move { Ok(input) });
+/// assert_eq!(draft.goals(), &Goals::Only(vec!["write".into()]));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Goals {
     /// Every goal there is at the moment of asking.
@@ -90,6 +141,20 @@ pub enum Goals {
 }
 
 /// What became of a call whose outcome is not known, as the tool itself found out.
+///
+/// Answered by the function that [`ToolBuilder::reconcile`] takes, when a run is resumed.
+///
+/// ```
+/// use toolwright::{Reconciled, json, tool};
+/// let send = tool("send", "Sends a mail")
+///     .writes()
+///     .reconcile(|begun, _context| async move {
+///         // Look in the outbox for the mail of this intent.
+///         if begun.input.get("to").is_none() { Reconciled::NotHappened } else { Reconciled::Happened(Some(json!("sent"))) }
+///     })
+///     .run_json(|_, _call| async move { Ok(json!("sent")) });
+/// # assert_eq!(send.id(), "send");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reconciled {
     /// The effect happened; the run goes on with this output.
@@ -104,6 +169,16 @@ pub enum Reconciled {
 pub(crate) type Reconcile<R> = dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
 
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
+///
+/// Made by [`tool()`] and a `run` method, then registered. Copies with another name or effect are for hosts that rename what a
+/// source offers.
+///
+/// ```
+/// use toolwright::tool;
+/// let search = tool("search", "Finds a text").reads().run_json(|input, _call| async move { Ok(input) });
+/// assert_eq!((search.id(), search.has_side_effects()), ("search", Some(false)));
+/// assert_eq!(search.renamed("web.search").name(), "web.search");
+/// ```
 pub struct ToolDef<R: Runtime = Rt>(pub(crate) Arc<Def<R>>);
 
 impl<R: Runtime> Clone for ToolDef<R> {

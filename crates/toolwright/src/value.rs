@@ -5,6 +5,10 @@
 //! their digits: `1.0` stays `1.0`, and `123456789012345678901234567890` survives. Objects keep their order and share
 //! their key lists ([`Shape`]).
 //!
+//! In reading order: [`Value`] and [`json!`](crate::json!); [`Number`], [`Text`], [`Array`], [`Object`] with its
+//! [`Shape`]; reading JSON text with [`Value::parse`], [`ParseOptions`] and [`ParseError`]; Rust data in and out with
+//! [`Value::from_serialize`], [`Value::deserialize`] and [`ValueError`]; [`JsonValue`] for validators.
+//!
 //! This module knows nothing of tools, schemas' meaning, files or clocks.
 //!
 //! ```
@@ -45,9 +49,25 @@ use array::Size;
 use shape::deep_clone_text;
 
 /// A shared text; a clone is one reference count, a literal costs nothing.
+///
+/// ```
+/// let name: toolwright::Text = "Ada".into();
+/// assert_eq!(name.as_str(), "Ada");
+/// ```
 pub type Text = arcstr::ArcStr;
 
-/// Any JSON value; see the [module](self).
+/// Any JSON value: what tools take and give back.
+///
+/// The [module](self) says what it keeps and what it costs.
+///
+/// ```
+/// use toolwright::{Value, json};
+/// let value = json!({ "list": [1, 2.50] });
+/// assert_eq!(value.pointer("/list/0").and_then(Value::as_i64), Some(1));
+/// assert_eq!(value, Value::parse(r#"{"list": [1, 2.5]}"#)?);
+/// assert_ne!(value, Value::parse(r#"{"list": [1, 2.50]}"#)?, "numbers keep their digits");
+/// # Ok::<(), toolwright::value::ParseError>(())
+/// ```
 #[derive(Clone, Default)]
 pub enum Value {
     /// `null`

@@ -99,7 +99,7 @@ impl<R: Runtime> View<R> {
     /// An output needs no permission. A call judges again, with the arguments.
     ///
     /// # Errors
-    /// `unavailable_invocation`, `forbidden` or `denied`.
+    /// `unavailable_invocation`, `forbidden`, `suspended` or `denied`.
     pub fn authorize(&self, decision: &R::Decision, cx: &R::Context) -> Result<(), CallError> {
         let Some(entry) = self.selected(decision, cx)? else { return Ok(()) };
         self.admit_available(entry, cx)?;

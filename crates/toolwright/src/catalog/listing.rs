@@ -225,7 +225,8 @@ impl<R: Runtime> View<R> {
     /// everything again.
     ///
     /// # Errors
-    /// `unavailable`, `forbidden`, `value_too_large`, `invalid_input`, or `selection_rejected` when `resolve` refuses.
+    /// `unavailable`, `forbidden`, `suspended`, `value_too_large`, `invalid_input`, or `selection_rejected` when `resolve`
+    /// refuses.
     pub fn select(&self, id: &str, raw: Value, cx: &R::Context) -> Result<Value, CallError> {
         let entry = self.require(id)?;
         self.admit_available(entry, cx)?;

@@ -7,6 +7,14 @@ use std::sync::PoisonError;
 use crate::value::{Text, Value};
 
 /// Outputs by step name, or by `outer/inner` for a rehearsal. A key with `null` counts as given.
+///
+/// Given to [`Invocation::dry`](crate::Invocation::dry) and [`rehearse`](crate::Invocation::rehearse).
+///
+/// ```
+/// use toolwright::{Invocation, StepOutputs, json};
+/// let outputs = StepOutputs::new().with("mail", json!({ "id": 7 })).with("log", json!(null));
+/// let rehearsal = Invocation::new("notify", json!({ "to": "ann" })).dry(outputs);
+/// ```
 #[derive(Debug, Default)]
 pub struct StepOutputs {
     outputs: BTreeMap<Text, Value>,

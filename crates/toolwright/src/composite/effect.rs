@@ -3,6 +3,22 @@
 use crate::value::{Text, Value};
 
 /// One effect of a run.
+///
+/// Read from a result, or from the error of a run that stopped half way.
+///
+/// ```
+/// use toolwright::{Composite, EffectRecord, Invocation, Policy, Registry, StepOutputs, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let send = tool("send", "Sends a mail").writes().run_json(|_, _call| async move { Ok(json!("sent")) });
+/// let notify = Composite::new("notify", "Tells somebody").step("mail", "send", json!({ "to": "$input.who" }));
+/// let catalog = Registry::with_policy(Policy::new().may_chain(["send"])).with(send)?.with(notify)?.seal();
+/// let call = Invocation::new("notify", json!({ "who": "ann" })).dry(StepOutputs::new().with("mail", "sent"));
+/// let result = catalog.invoke(call, ()).await?;
+/// let Some(EffectRecord::WouldRun { step, arguments, .. }) = result.would_run().next() else { return Err("it would send".into()) };
+/// assert_eq!((step.tool.as_str(), arguments), ("send", &json!({ "to": "ann" })));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,6 +39,8 @@ pub enum EffectRecord {
 }
 
 /// Which step an effect belongs to.
+///
+/// Read from an [`EffectRecord`]; its page has an example.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct StepRecord {
     /// Name of the step.

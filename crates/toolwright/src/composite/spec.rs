@@ -9,6 +9,17 @@ use crate::reference::Dialect;
 use crate::value::{Object, Text, Value};
 
 /// A composite as written.
+///
+/// Read from JSON that a person or a model wrote; [`Composite::step`](crate::Composite::step) is the way in code.
+///
+/// ```
+/// use toolwright::{CompositeSpec, json};
+/// let spec = CompositeSpec::from_value(&json!({ "steps": [
+///     { "name": "look", "tool": "search", "inputMapping": { "query": "$input.topic" } },
+/// ] }))?;
+/// assert_eq!(spec.steps[0].tool, "search");
+/// # Ok::<(), toolwright::SpecError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CompositeSpec {
     /// How `$…` texts are read.
@@ -24,6 +35,13 @@ pub struct CompositeSpec {
 }
 
 /// One step as written.
+///
+/// ```
+/// use toolwright::{Object, StepSpec, json};
+/// let mapping = Object::from_pairs([("query", json!("$input.topic"))]);
+/// let step = StepSpec { name: "look".into(), tool: "search".into(), input_mapping: mapping };
+/// assert_eq!(step.input_mapping.get("query"), Some(&json!("$input.topic")));
+/// ```
 #[derive(Clone, Debug)]
 pub struct StepSpec {
     /// Its name; unique in the strict dialect, any text in the page's.
@@ -35,6 +53,11 @@ pub struct StepSpec {
 }
 
 /// How bad an issue is.
+///
+/// ```
+/// use toolwright::Severity;
+/// assert!(Severity::Warning < Severity::Error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Stops nothing.
@@ -44,6 +67,16 @@ pub enum Severity {
 }
 
 /// Something that is wrong, or looks wrong, in a specification.
+///
+/// A linter prints them one by one.
+///
+/// ```
+/// use toolwright::{CompositeSpec, Severity, json};
+/// let error = CompositeSpec::from_value(&json!({ "steps": "none" })).err().ok_or("steps are a list")?;
+/// let issue = &error.issues[0];
+/// assert_eq!((issue.severity, issue.pointer.as_str()), (Severity::Error, "/steps"));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecIssue {
     /// How bad it is.
@@ -67,6 +100,16 @@ impl std::fmt::Display for SpecIssue {
 }
 
 /// Everything that is wrong with a specification.
+///
+/// Given back where a specification is read or built.
+///
+/// ```
+/// use toolwright::{CompositeSpec, json};
+/// let error = CompositeSpec::from_value(&json!({ "steps": [{}, {}] })).err().ok_or("steps have a name and a tool")?;
+/// assert!(error.issues.len() > 1);
+/// assert_eq!(error.code(), "invalid_spec");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// The issues, in the order of the specification.

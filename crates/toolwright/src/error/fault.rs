@@ -10,6 +10,18 @@ use crate::tool::ToolError;
 use crate::value::{Text, Value};
 
 /// What ended the call.
+///
+/// Matched on by a program that treats some errors in a way of its own; [`CallError::fault`] gives it.
+///
+/// ```
+/// use toolwright::{CallError, Fault, Refusal};
+/// let error = CallError::from(Fault::Denied { tool: "send".into(), refusal: Refusal::new("quota", "no mails left") });
+/// match error.fault() {
+///     Fault::Denied { refusal, .. } => assert_eq!(refusal.message, "no mails left"),
+///     other => unreachable!("{other:?}"),
+/// }
+/// assert_eq!(error.code(), "denied");
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Fault {
@@ -227,6 +239,20 @@ pub enum Fault {
 }
 
 /// A composite stopped at a step: which, how far it got, what it did.
+///
+/// [`Fault::Step`] holds it.
+///
+/// ```
+/// use toolwright::{Composite, Fault, Invocation, Registry, ToolError, Value, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let fail = tool("fail", "Fails").reads().run_json(|_, _call| async move { Err::<Value, _>(ToolError::new("no luck")) });
+/// let catalog = Registry::new().with(fail)?.with(Composite::new("try", "Tries").step("once", "fail", json!({})))?.seal();
+/// let error = catalog.invoke(Invocation::new("try", json!({})), ()).await.err().ok_or("its step fails")?;
+/// let Fault::Step(stopped) = error.fault() else { return Err("a step stopped it".into()) };
+/// assert_eq!((stopped.step.as_str(), stopped.completed.len()), ("once", 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct StepError {
     /// Name of the composite; empty when it has none.
@@ -248,6 +274,22 @@ pub struct StepError {
 }
 
 /// A composite whose steps all ran and whose `output` mapping failed.
+///
+/// [`Fault::Output`] holds it; what the steps did has happened.
+///
+/// ```
+/// use toolwright::{CompositeSpec, Composite, Fault, Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let spec = json!({ "steps": [{ "name": "a", "tool": "echo", "inputMapping": {} }], "output": { "x": "$prev.x" } });
+/// let composite = Composite::new("pick", "Picks").spec(CompositeSpec::from_value(&spec)?);
+/// let catalog = Registry::new().with(echo)?.with(composite)?.seal();
+/// let error = catalog.invoke(Invocation::new("pick", json!({})), ()).await.err().ok_or("there is no `x`")?;
+/// let Fault::Output(output) = error.fault() else { return Err("the output has no value".into()) };
+/// assert_eq!(output.completed, ["a"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct OutputError {
     /// Names of all its steps.
@@ -259,6 +301,23 @@ pub struct OutputError {
 }
 
 /// A reference without a value.
+///
+/// [`Fault::Unresolved`] holds it.
+///
+/// ```
+/// use toolwright::{Composite, Fault, Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let composite = Composite::new("say", "Says").step("a", "echo", json!({ "text": "$input.topic" }));
+/// let catalog = Registry::new().with(echo)?.with(composite)?.seal();
+/// let error = catalog.invoke(Invocation::new("say", json!({ "topik": 1 })), ()).await.err().ok_or("there is no topic")?;
+/// let Fault::Step(stopped) = error.fault() else { return Err("a step stopped it".into()) };
+/// let Fault::Unresolved(missing) = stopped.source.fault() else { return Err("a reference has no value".into()) };
+/// assert_eq!(missing.pointer, "/text");
+/// assert_eq!(missing.nearest.as_deref(), Some("$input.topik"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Unresolved {
     /// The reference as written.

@@ -14,6 +14,17 @@ use crate::value::Text;
 /// Where a call is: its run and its place in it.
 ///
 /// A task that a tool starts does not inherit it; hand it on with [`FrameRef::attach`].
+///
+/// ```
+/// use toolwright::{Call, Invocation, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let place = tool("place", "Says where it is").reads().run_json(|_, call: Call| async move { Ok(json!(call.frame().path())) });
+/// let catalog = Registry::new().with(place)?.seal();
+/// let result = catalog.invoke(Invocation::new("place", json!({})), ()).await?;
+/// assert_eq!(result.value(), &json!("place"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct FrameRef {
     pub(crate) frame: Arc<Frame>,
@@ -98,6 +109,23 @@ fn exchange(frame: Option<FrameRef>) -> Option<FrameRef> {
 }
 
 /// A future that is polled as part of a call.
+///
+/// [`FrameRef::attach`] makes it, for work that a tool hands to another task.
+///
+/// ```
+/// use toolwright::{Call, Invocation, Registry, current_frame, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let spread = tool("spread", "Works in a task").reads().run_json(|_, call: Call| async move {
+///     let work = call.frame().attach(async { current_frame().map(|frame| frame.path()) });
+///     let path = tokio::spawn(work).await?;
+///     Ok(json!(path))
+/// });
+/// let catalog = Registry::new().with(spread)?.seal();
+/// let result = catalog.invoke(Invocation::new("spread", json!({})), ()).await?;
+/// assert_eq!(result.value(), &json!("spread"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Attached<F> {
     future: Pin<Box<F>>,

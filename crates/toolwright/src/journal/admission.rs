@@ -1,17 +1,6 @@
 //! The admission table: what a call may do, given what is recorded of it. Pure; every journal asks it.
 //!
-//! | recorded of the call | no effect | idempotent | once, or undeclared |
-//! | --- | --- | --- | --- |
-//! | nothing | run | run | run |
-//! | another tool, fingerprint or input | diverged | diverged | diverged |
-//! | it succeeded | the recorded outcome | the recorded outcome | the recorded outcome |
-//! | it began | run | run | in doubt |
-//! | it failed: not started, no effect, or the tool answered with an error | run | run | run |
-//! | it failed, and what it did is not known | run | run | in doubt |
-//! | it failed after its effect happened | run | run | the same error |
-//! | a composite that began or failed | run, its steps decide | run | run |
-//! | somebody answered: it happened | that output | that output | that output |
-//! | somebody answered: it did not happen | run | run | run |
+//! The table is on the page of [`admit`].
 //!
 //! INVARIANT: what counts is the last attempt and what was written after its intent. The impact is the greater one of
 //! then and now: a tool that says today that it changes nothing did not say so when it ran.
@@ -23,9 +12,20 @@ use crate::error::EffectState;
 use crate::tool::Impact;
 
 /// A recorded outcome that is given again.
+///
+/// It is what [`Admission::Replay`] holds.
 pub type Recorded = Finish;
 
 /// What a call may do.
+///
+/// [`admit`] decides it.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, StepKey, admit};
+/// use toolwright::json;
+/// let begin = Begin::new(StepKey::written("send", "send"), None, json!({}));
+/// assert_eq!(admit([], &begin), Admission::Proceed { attempt: 1 });
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Admission {
@@ -45,6 +45,17 @@ pub enum Admission {
 }
 
 /// A call of which nobody knows whether its effect happened.
+///
+/// Shown to the person who must find out.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Entry, StepKey, admit};
+/// use toolwright::{Impact, json};
+/// let begin = Begin::new(StepKey::written("send", "send"), Some(Impact::Once), json!({ "to": "ann" }));
+/// let Admission::InDoubt(doubt) = admit([Entry::Begun(&begin)], &begin) else { return Err("it began and never ended") };
+/// assert_eq!((doubt.attempt, doubt.begin.tool()), (1, "send"));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Doubt {
@@ -57,6 +68,16 @@ pub struct Doubt {
 }
 
 /// Another call than the recorded one.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Difference, Entry, StepKey, admit};
+/// use toolwright::json;
+/// let begin = |to: &str| Begin::new(StepKey::written("send", "send"), None, json!({ "to": to }));
+/// let Admission::Diverged(other) = admit([Entry::Begun(&begin("ann"))], &begin("bob")) else { return Err("the input is another") };
+/// assert_eq!(other.what, Difference::Input);
+/// assert_eq!(other.recorded, begin("ann"));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Divergence {
@@ -67,6 +88,12 @@ pub struct Divergence {
 }
 
 /// In what a call differs from the recorded one.
+///
+/// See [`Divergence`].
+///
+/// ```
+/// assert_eq!(toolwright::journal::Difference::Input.as_str(), "input");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
@@ -90,6 +117,19 @@ impl Difference {
 }
 
 /// One record of a call, as far as it matters here.
+///
+/// A journal hands [`admit`] the entries of one call, in order.
+///
+/// ```
+/// use toolwright::journal::{Admission, Begin, Entry, Finish, StepKey, admit};
+/// use toolwright::{EffectState, json};
+/// let key = StepKey::written("send", "send");
+/// let begin = Begin::new(key.clone(), None, json!({}));
+/// let finish = Finish::ok(key, Some(json!("sent")), EffectState::Happened);
+/// let Admission::Replay(recorded) = admit([Entry::Begun(&begin), Entry::Finished(&finish)], &begin) else { return Err("it succeeded") };
+/// assert_eq!(*recorded, finish);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
     /// An intent.
@@ -101,6 +141,17 @@ pub enum Entry<'a> {
 }
 
 /// Where a call stands after all its records.
+///
+/// Used by a tool that shows runs, beside [`admit`] itself.
+///
+/// ```
+/// use toolwright::journal::{Begin, Entry, Last, Standing, StepKey};
+/// use toolwright::{Impact, json};
+/// let begin = Begin::new(StepKey::written("send", "send"), Some(Impact::Once), json!({}));
+/// let standing = Standing::of([Entry::Begun(&begin)]);
+/// assert_eq!(standing.attempts, 1);
+/// assert!(matches!(standing.last, Last::Begun) && standing.doubt().is_some());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Standing<'a> {
     /// Intents written so far.
@@ -112,6 +163,13 @@ pub struct Standing<'a> {
 }
 
 /// The last thing recorded of a call's last attempt.
+///
+/// See [`Standing`].
+///
+/// ```
+/// use toolwright::journal::{Last, Standing};
+/// assert!(matches!(Standing::of([]).last, Last::Begun));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Last<'a> {
     /// Its intent.
@@ -157,6 +215,19 @@ impl<'a> Standing<'a> {
 
 /// What the call of `begin` may do, given all records of its key, in order. [`Admission::Proceed`] must be written
 /// together with this decision, or two claims may both be let through.
+///
+/// | recorded of the call | no effect | idempotent | once, or undeclared |
+/// | --- | --- | --- | --- |
+/// | nothing | run | run | run |
+/// | another tool, fingerprint or input | diverged | diverged | diverged |
+/// | it succeeded | the recorded outcome | the recorded outcome | the recorded outcome |
+/// | it began | run | run | in doubt |
+/// | it failed: not started, no effect, or the tool answered with an error | run | run | run |
+/// | it failed, and what it did is not known | run | run | in doubt |
+/// | it failed after its effect happened | run | run | the same error |
+/// | a composite that began or failed | run, its steps decide | run | run |
+/// | somebody answered: it happened | that output | that output | that output |
+/// | somebody answered: it did not happen | run | run | run |
 ///
 /// ```
 /// use toolwright::journal::{Admission, Begin, Entry, StepKey, admit};
@@ -208,6 +279,16 @@ fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
 /// # Errors
 /// [`JournalErrorKind::Unknown`] when the call never began, [`JournalErrorKind::NotInDoubt`] when it needs no answer or
 /// has another one.
+///
+/// ```
+/// use toolwright::journal::{Begin, Entry, Resolution, StepKey, Verdict, answerable};
+/// use toolwright::{Impact, json};
+/// let key = StepKey::written("send", "send");
+/// let begin = Begin::new(key.clone(), Some(Impact::Once), json!({}));
+/// let answer = Resolution::new("anna", Verdict::NotHappened);
+/// assert!(answerable([Entry::Begun(&begin)], &key, &answer)?, "it is in doubt and has no answer yet");
+/// # Ok::<(), toolwright::JournalError>(())
+/// ```
 pub fn answerable<'a>(entries: impl IntoIterator<Item = Entry<'a>>, key: &StepKey, answer: &Resolution) -> Result<bool, JournalError> {
     let standing = Standing::of(entries);
     let no = |kind, why: &str| Err(JournalError::new(kind, format!("`{}`: {why}", crate::cut(&key.path(), 200))));

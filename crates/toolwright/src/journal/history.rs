@@ -72,6 +72,12 @@ impl Claim {
 }
 
 /// A claim that was granted.
+///
+/// ```
+/// use toolwright::journal::{Claim, Claimed};
+/// let first = Claimed { epoch: 1, claim: Claim::new("worker 1") };
+/// assert_eq!(first.claim.owner, "worker 1");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     /// Its number: 1 for the first, one more for each that follows. Records after it carry this number.
@@ -81,6 +87,16 @@ pub struct Claimed {
 }
 
 /// One record of a run.
+///
+/// A journal keeps them in the order in which they were written.
+///
+/// ```
+/// use toolwright::journal::{Begin, End, Record, StepKey};
+/// use toolwright::json;
+/// let record = Record::Begin(Begin::new(StepKey::written("send", "send"), None, json!({})));
+/// assert_eq!(record.key().map(|key| key.path()).as_deref(), Some("send"));
+/// assert!(Record::End(End::ok()).key().is_none());
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -100,6 +116,12 @@ pub enum Record {
 }
 
 /// An answer and the call it is for.
+///
+/// ```
+/// use toolwright::journal::{Resolution, Resolved, StepKey, Verdict};
+/// let resolved = Resolved { key: StepKey::written("send", "send"), resolution: Resolution::new("anna", Verdict::NotHappened) };
+/// assert_eq!(resolved.resolution.who, "anna");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resolved {
     /// The call.

@@ -45,6 +45,22 @@ struct Runs {
 }
 
 /// One run of a [`MemoryJournal`]. As a [`RunJournal`] it is the run's first claim.
+///
+/// For tests that look at what was written.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwright::{Invocation, MemoryJournal, Registry, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let journal = MemoryJournal::new();
+/// catalog.invoke(Invocation::new("echo", json!({})).run_id("r1").journal(Arc::new(journal.clone())), ()).await?;
+/// let run = journal.runs().pop().ok_or("one run was kept")?;
+/// assert_eq!((run.head().id.as_str(), run.records().len()), ("r1", 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct MemoryRun {
     head: RunRecord,

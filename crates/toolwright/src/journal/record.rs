@@ -104,6 +104,15 @@ impl RunRecord {
 }
 
 /// A composite that was made at run time.
+///
+/// Kept with a run, so that it can be forged again before the run goes on.
+///
+/// ```
+/// use toolwright::{json, journal::ForgedSpec};
+/// let kept = ForgedSpec { name: "digest".into(), spec: json!({ "steps": [] }) };
+/// assert_eq!(serde_json::to_string(&kept)?, r#"{"name":"digest","spec":{"steps":[]}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForgedSpec {
     /// Its name.
@@ -113,6 +122,15 @@ pub struct ForgedSpec {
 }
 
 /// The intent of one call.
+///
+/// Written before the tool starts.
+///
+/// ```
+/// use toolwright::{Impact, json, journal::{Begin, StepKey}};
+/// let begin = Begin::new(StepKey::written("report/0:look", "search"), Some(Impact::None), json!({ "query": "ducks" }));
+/// assert_eq!(begin.tool(), "search");
+/// assert_eq!(begin.idempotency_key("r1"), "r1/report/0:look");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Begin {
@@ -138,6 +156,14 @@ pub struct Begin {
 }
 
 /// What few intents have.
+///
+/// [`Begin`] holds it in a box, so that an intent without it stays small.
+///
+/// ```
+/// let more: toolwright::journal::BeginMore = serde_json::from_str(r#"{"checkpoint": {"draft": 3}}"#)?;
+/// assert_eq!(more.checkpoint, Some(toolwright::json!({ "draft": 3 })));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -176,6 +202,17 @@ impl Begin {
 }
 
 /// The outcome of one call.
+///
+/// Written before anybody sees it.
+///
+/// ```
+/// use toolwright::{EffectState, json, journal::{Failure, Finish, StepKey}};
+/// let key = || StepKey::written("send", "send");
+/// let sent = Finish::ok(key(), Some(json!("sent")), EffectState::Happened);
+/// let failed = Finish::failed(key(), Failure::new("timeout", "no answer in time", EffectState::Unknown));
+/// assert!(sent.outcome.is_ok() && failed.outcome.is_err());
+/// assert_eq!(failed.state, EffectState::Unknown);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finish {
@@ -195,6 +232,15 @@ pub struct Finish {
 }
 
 /// What few outcomes have.
+///
+/// [`Finish`] holds it in a box, so that an outcome without it stays small.
+///
+/// ```
+/// let more: toolwright::journal::FinishMore = serde_json::from_str(r#"{"content_type": "text/plain"}"#)?;
+/// assert_eq!(more.content_type.as_deref(), Some("text/plain"));
+/// assert!(!more.receipt_failed);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -260,6 +306,14 @@ impl Finish {
 }
 
 /// What a journal keeps of an error.
+///
+/// It reads back after a restart, which the error itself could not.
+///
+/// ```
+/// use toolwright::{EffectState, journal::Failure};
+/// let failure = Failure::new("mailbox_full", "the mailbox is full", EffectState::NoEffect).answered();
+/// assert!(failure.answered);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -318,6 +372,15 @@ pub struct Resolution {
 }
 
 /// What happened, as somebody found out.
+///
+/// A [`Resolution`] carries it.
+///
+/// ```
+/// use toolwright::{json, journal::Verdict};
+/// let happened = serde_json::to_value(Verdict::Happened(Some(json!({ "id": 7 }))))?;
+/// assert_eq!(serde_json::from_value::<Verdict>(happened)?, Verdict::Happened(Some(json!({ "id": 7 }))));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "VerdictForm", into = "VerdictForm")]
 pub enum Verdict {
@@ -349,6 +412,12 @@ impl Resolution {
 }
 
 /// The end of a run, as far as one claim got.
+///
+/// ```
+/// use toolwright::journal::End;
+/// assert!(End::ok().ok);
+/// assert_eq!(End::failed("cancelled").code.as_deref(), Some("cancelled"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct End {

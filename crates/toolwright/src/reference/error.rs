@@ -6,6 +6,13 @@ use crate::limits;
 
 /// What the parser wanted at the marked place. Each variant names an input that
 /// produces it, and a test holds the list to that.
+///
+/// ```
+/// use toolwright::reference::{Expected, ReferenceError, parse_strict};
+/// let error = parse_strict(&"$input[0".into()).err().ok_or("the bracket is open")?;
+/// assert!(matches!(error, ReferenceError::Syntax { expected: Expected::ClosingBracket, .. }));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expected {
     /// `$typo`
@@ -63,6 +70,14 @@ impl Expected {
 }
 
 /// One thing that is wrong with one reference. `span` counts bytes of the text.
+///
+/// ```
+/// use toolwright::reference::parse_strict;
+/// let error = parse_strict(&"$inptu.topic".into()).err().ok_or("there is no such root")?;
+/// assert_eq!((error.code(), error.text()), ("invalid_reference", "$inptu.topic"));
+/// assert!(error.span().end <= error.text().len());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceError {
     /// The text is none of the forms.

@@ -6,6 +6,13 @@ use super::error::{Expected, ReferenceError};
 use crate::value::Text;
 
 /// Where a reference starts.
+///
+/// ```
+/// use toolwright::reference::{Root, parse::Parsed, parse_strict};
+/// let Parsed::Reference(reference) = parse_strict(&"$steps.search".into())? else { return Ok(()) };
+/// assert_eq!(reference.root, Root::StepNamed("search".into()));
+/// # Ok::<(), toolwright::reference::ReferenceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `$input`
@@ -19,6 +26,14 @@ pub enum Root {
 }
 
 /// One step of a path.
+///
+/// ```
+/// use toolwright::reference::{parse::Parsed, parse_strict};
+/// let Parsed::Reference(reference) = parse_strict(&"$input.items[2]".into())? else { return Ok(()) };
+/// assert_eq!(reference.path[0].key.as_deref(), Some("items"));
+/// assert_eq!(reference.path[1].index, Some(2));
+/// # Ok::<(), toolwright::reference::ReferenceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The member to take when the value is an object; none for `[0]`.
@@ -30,6 +45,16 @@ pub struct Segment {
 }
 
 /// A reference that was read. Every part keeps its place in the text.
+///
+/// An editor marks places by it.
+///
+/// ```
+/// use toolwright::reference::{parse::Parsed, parse_strict};
+/// let Parsed::Reference(reference) = parse_strict(&"$prev.snippet?".into())? else { return Ok(()) };
+/// assert!(reference.optional);
+/// assert_eq!(&reference.text[reference.root_span.clone()], "$prev");
+/// # Ok::<(), toolwright::reference::ReferenceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The text as written.
@@ -45,6 +70,13 @@ pub struct Reference {
 }
 
 /// What a text in a mapping is.
+///
+/// ```
+/// use toolwright::reference::{parse::Parsed, parse_page, parse_strict};
+/// assert_eq!(parse_strict(&"$$5".into())?, Parsed::Literal("$5".into()));
+/// assert_eq!(parse_page(&"$5".into()), Parsed::Unresolved("$5".into()));
+/// # Ok::<(), toolwright::reference::ReferenceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// A reference.
@@ -61,6 +93,13 @@ pub enum Parsed {
 ///
 /// # Errors
 /// [`ReferenceError::Syntax`] with the offending bytes when `$` and a letter do not make a reference.
+///
+/// ```
+/// use toolwright::reference::{parse::Parsed, parse_strict};
+/// assert!(matches!(parse_strict(&"$prev.snippet".into())?, Parsed::Reference(_)));
+/// assert!(parse_strict(&"$typo".into()).is_err());
+/// # Ok::<(), toolwright::reference::ReferenceError>(())
+/// ```
 pub fn parse_strict(text: &Text) -> Result<Parsed, ReferenceError> {
     let Some(rest) = text.strip_prefix('$') else {
         return Ok(Parsed::Literal(text.clone()));
@@ -306,6 +345,12 @@ pub(crate) fn canonical_index(digits: &str) -> Option<u32> {
 
 /// Reads one text of a mapping in the page's dialect: `$input`, `$prev`, `$steps[N]`,
 /// each alone or followed by `.` and a path split on dots. Never fails.
+///
+/// ```
+/// use toolwright::reference::{parse::Parsed, parse_page};
+/// assert!(matches!(parse_page(&"$steps[0].title".into()), Parsed::Reference(_)));
+/// assert!(matches!(parse_page(&"$typo".into()), Parsed::Unresolved(_)));
+/// ```
 pub fn parse_page(text: &Text) -> Parsed {
     if !text.starts_with('$') {
         return Parsed::Literal(text.clone());

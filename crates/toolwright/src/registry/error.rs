@@ -27,6 +27,16 @@ struct Refused {
 }
 
 /// One reason.
+///
+/// A [`RegisterError`] has all of them.
+///
+/// ```
+/// use toolwright::{Registry, RegisterFault, tool};
+/// let error = Registry::new().with(tool("", " ").run_json(|v, _call| async move { Ok(v) })).err().ok_or("it is refused")?;
+/// let faults: Vec<&RegisterFault> = error.faults().collect();
+/// assert!(matches!(faults[..], [RegisterFault::InvalidId { .. }, RegisterFault::EmptyDescription]));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterFault {

@@ -73,6 +73,22 @@ fn listed(ids: &[Text]) -> String {
 }
 
 /// A composite that was not forged. The session is as it was.
+///
+/// [`Session::forge_tested`](crate::Session::forge_tested) gives it.
+///
+/// ```
+/// use toolwright::{Composite, ForgeError, ForgeTest, Options, Registry, Session, json, tool};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let session = Session::new(Registry::new().with(echo)?.seal(), Options::new())?;
+/// let digest = Composite::new("digest", "Echoes").step("a", "echo", json!({ "x": "$input.x" }));
+/// let test = ForgeTest::new("gives two", json!({ "x": 1 })).expects(json!({ "x": 2 }));
+/// let error = session.forge_tested(digest, vec![test], ()).await.err().ok_or("it gives one")?;
+/// let ForgeError::Tests { failed, .. } = &error else { return Err("a test failed".into()) };
+/// assert_eq!(failed[0].name, "gives two");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ForgeError {
@@ -88,6 +104,8 @@ pub enum ForgeError {
 }
 
 /// One test that failed.
+///
+/// A [`ForgeError`] lists them; its page has an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FailedTest {
@@ -98,6 +116,8 @@ pub struct FailedTest {
 }
 
 /// What happened instead of what a test expects.
+///
+/// A [`FailedTest`] says it; the page of [`ForgeError`] has an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TestFailure {

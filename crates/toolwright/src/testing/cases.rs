@@ -18,6 +18,11 @@ use crate::value::{Text, Value};
 use crate::{CancelSource, Catalog, Invocation, Registry, StepOutputs, ToolResult};
 
 /// How one case went.
+///
+/// ```
+/// use toolwright::testing::cases::{Verdict, run_case};
+/// assert!(matches!(run_case(&toolwright::json!("no case")), Verdict::Failed(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As it should.
@@ -29,9 +34,16 @@ pub enum Verdict {
 }
 
 /// One case and how it went.
+///
+/// ```
+/// use toolwright::testing::cases::{Verdict, run_file};
+/// let outcomes = run_file("mine", "not json\n");
+/// assert_eq!(outcomes[0].id, "mine:1");
+/// assert!(matches!(outcomes[0].verdict, Verdict::Failed(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The case's id, or `line N` when it has none.
+    /// The case's id, or `FILE:LINE` when it has none.
     pub id: String,
     /// How it went.
     pub verdict: Verdict,

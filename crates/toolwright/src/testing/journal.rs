@@ -17,6 +17,15 @@ mod keeping;
 mod table;
 
 /// One thing that a journal must do, and whether it does.
+///
+/// ```
+/// use toolwright::{MemoryJournal, testing::journal_conformance};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let results = journal_conformance(MemoryJournal::new).await;
+/// assert!(results.iter().all(|result| result.outcome.is_ok()));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConformanceResult {

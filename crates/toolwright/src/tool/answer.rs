@@ -5,6 +5,15 @@ use crate::error::CallError;
 use crate::value::{Text, Value};
 
 /// A tool's answer. Small when it is only an output, which is the common case.
+///
+/// A handler that has nothing but an output gives back the [`Value`] itself.
+///
+/// ```
+/// use toolwright::{Answer, json};
+/// let answer = Answer::new("# Ducks").content_type("text/markdown").details(json!({ "bytes": 7 })).note("the page was cut");
+/// assert_eq!(answer.output(), Some(&json!("# Ducks")));
+/// assert_eq!(answer.notes().len(), 1);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub(crate) output: Option<Value>,
@@ -93,6 +102,15 @@ impl From<Value> for Answer {
 }
 
 /// Whether a failed tool can have changed anything.
+///
+/// It decides whether a call may be tried again.
+///
+/// ```
+/// use toolwright::ToolError;
+/// use toolwright::tool::Aftermath;
+/// assert_eq!(ToolError::new("no such page").aftermath(), Aftermath::Answered);
+/// assert_eq!(ToolError::new("no answer in time").outcome_unknown().aftermath(), Aftermath::Unknown);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aftermath {
     /// The tool answered, with an error.
@@ -106,6 +124,20 @@ pub enum Aftermath {
 }
 
 /// The tool ran, or tried to, and did not succeed. The message is shown to models and people.
+///
+/// Any error of the standard kind becomes one with `?`. The code is the tool's own word; the effect state follows from
+/// [`Aftermath`].
+///
+/// ```
+/// use toolwright::ToolError;
+/// let error = ToolError::new("the mailbox is full").code("mailbox_full").help("delete old mails").nothing_happened();
+/// assert_eq!(error.own_code(), Some("mailbox_full"));
+///
+/// fn parse(text: &str) -> Result<u8, ToolError> {
+///     Ok(text.parse()?)
+/// }
+/// assert_eq!(parse("ten").err().map(|error| error.message().to_owned()).as_deref(), Some("invalid digit found in string"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ToolError(Box<Failure>);
 

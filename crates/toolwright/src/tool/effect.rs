@@ -4,6 +4,14 @@
 use crate::value::Text;
 
 /// What a second run would do. Ordered by how much is at stake.
+///
+/// Asked when a run is resumed: what changes nothing more may run again.
+///
+/// ```
+/// use toolwright::Impact;
+/// assert!(Impact::None < Impact::Idempotent && Impact::Idempotent < Impact::Once);
+/// assert_eq!(Impact::Once.as_str(), "once");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Impact {
@@ -27,6 +35,16 @@ impl Impact {
 }
 
 /// A declared effect: a class name and what a second run would do.
+///
+/// [`ToolBuilder::reads`](crate::ToolBuilder::reads) and [`writes`](crate::ToolBuilder::writes) make the usual ones.
+///
+/// ```
+/// use toolwright::{Effect, Impact, tool};
+/// let deploy = tool("deploy", "Deploys").effect(Effect::new("deploy", Impact::Idempotent));
+/// let deploy = deploy.run_json(|input, _call| async move { Ok(input) });
+/// assert!(deploy.effect().is_some_and(Effect::has_side_effects));
+/// assert!(!Effect::read().has_side_effects());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Effect {
     /// `read`, `write` or the host's own word, for example `deploy`.

@@ -10,6 +10,14 @@ use super::teardown::dismantle;
 use crate::limits::VALUE_DEPTH_MAX;
 
 /// A shared list of values; a clone is one reference count.
+///
+/// It reads as a slice.
+///
+/// ```
+/// use toolwright::value::Array;
+/// let array: Array = (1..=3).map(toolwright::Value::from).collect();
+/// assert_eq!(array.len(), 3);
+/// ```
 // INVARIANT: `None` is the empty array, so `[]` needs no memory; a `Some` has at least one item.
 #[derive(Clone, Default)]
 pub struct Array(Option<ThinArc<Size, Value>>);

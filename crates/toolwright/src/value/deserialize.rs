@@ -10,9 +10,12 @@ use super::{Number, Value, ValueError, ValueErrorKind};
 use crate::limits::VALUE_DEPTH_MAX;
 
 impl Value {
-    /// The Rust type that this JSON stands for. Errors name the place that does not fit.
+    /// The Rust type that this JSON stands for.
     ///
     /// Whole numbers fill integer fields however they are written: `100.0` is a `u32`.
+    ///
+    /// # Errors
+    /// [`ValueError`] with the place that does not fit, or when the value nests deeper than [`VALUE_DEPTH_MAX`].
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, ValueError> {
         // Types that hold themselves recurse; deeper values would end the process.
         if self.depth() > VALUE_DEPTH_MAX {

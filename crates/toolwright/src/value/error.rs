@@ -6,6 +6,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// JSON text that is not JSON, or more than the limits allow.
+///
+/// ```
+/// use toolwright::Value;
+/// let error = Value::parse("[1,\n 2,]").err().ok_or("a comma too many")?;
+/// assert_eq!(error.line, 2);
+/// assert!(!error.help().is_empty());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// What is wrong.
@@ -19,6 +27,13 @@ pub struct ParseError {
 }
 
 /// What is wrong with a JSON text.
+///
+/// Each names a text that produces it.
+///
+/// ```
+/// use toolwright::value::{ParseErrorKind, Value};
+/// assert_eq!(Value::parse("[1,]").err().map(|error| error.kind), Some(ParseErrorKind::TrailingComma));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
@@ -239,6 +254,13 @@ impl From<NumberFault> for ParseErrorKind {
 }
 
 /// Rust data that is no JSON value, or a value that is not the Rust data asked for.
+///
+/// ```
+/// use toolwright::json;
+/// let error = json!({ "n": "five" }).deserialize::<std::collections::BTreeMap<String, u8>>().err().ok_or("`five` is no number")?;
+/// assert_eq!(error.pointer, "/n");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     /// What is wrong.
@@ -248,6 +270,11 @@ pub struct ValueError {
 }
 
 /// What is wrong with a piece of data.
+///
+/// ```
+/// use toolwright::value::{Value, ValueErrorKind};
+/// assert_eq!(Value::from_serialize(&f64::NAN).err().map(|error| error.kind), Some(ValueErrorKind::NotFinite));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueErrorKind {

@@ -10,7 +10,9 @@ use crate::limits::VALUE_DEPTH_MAX;
 impl Value {
     /// What a Rust type serializes to, as JSON.
     ///
-    /// NaN and the infinities are refused with the place where they stand, never turned into null.
+    /// # Errors
+    /// [`ValueError`] with the place of what is no JSON: NaN and the infinities are never turned into null, a key of a map
+    /// must be a text, and at most [`VALUE_DEPTH_MAX`] levels stand inside each other.
     pub fn from_serialize<T: Serialize + ?Sized>(data: &T) -> Result<Value, ValueError> {
         data.serialize(Writer { levels_left: VALUE_DEPTH_MAX })
     }

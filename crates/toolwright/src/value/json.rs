@@ -7,6 +7,9 @@ use crate::limits::VALUE_DEPTH_MAX;
 
 impl Value {
     /// Takes over a `serde_json` value, at most [`VALUE_DEPTH_MAX`] levels deep.
+    ///
+    /// # Errors
+    /// [`ValueError`] when it is deeper.
     pub fn from_json(json: Json) -> Result<Value, ValueError> {
         take(json, VALUE_DEPTH_MAX)
     }

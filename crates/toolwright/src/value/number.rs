@@ -13,6 +13,14 @@ use crate::limits::{NUMBER_INLINE_DIGITS_MAX, NUMBER_INTEGER_DIGITS_MAX};
 /// A JSON number with every digit of its text; 16 bytes, and only unusual texts allocate.
 ///
 /// Equality is equality of the text: `1 != 1.0`. Use [`Number::same_value`] for `1 == 1.0`.
+///
+/// ```
+/// use toolwright::Number;
+/// let one = Number::parse("1.0").ok_or("a number")?;
+/// assert_eq!(one.text(), "1.0");
+/// assert!(one != Number::from(1) && one.same_value(&Number::from(1)));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Number(Repr);
 

@@ -12,6 +12,15 @@ use super::{Text, Value};
 use crate::limits::VALUE_DEPTH_MAX;
 
 /// A shared map from text to value that keeps its order; a clone is one reference count.
+///
+/// A change makes a new one.
+///
+/// ```
+/// use toolwright::{Object, json};
+/// let object = Object::from_pairs([("b", 1), ("a", 2)]).with("c", 3);
+/// assert_eq!(object.keys().map(|key| key.as_str()).collect::<Vec<_>>(), ["b", "a", "c"]);
+/// assert_eq!(object.get("a"), Some(&json!(2)));
+/// ```
 // INVARIANT: `None` is `{}`, so it needs no memory; a `Some` has as many values as its shape has keys, at least one.
 #[derive(Clone, Default)]
 pub struct Object(Option<ThinArc<Head, Value>>);
@@ -241,6 +250,12 @@ impl<I: Iterator<Item = Value>> Iterator for Exactly<I> {
 impl<I: Iterator<Item = Value>> ExactSizeIterator for Exactly<I> {}
 
 /// The members of an object in order; see [`Object::iter`].
+///
+/// ```
+/// let object = toolwright::Object::from_pairs([("b", 1), ("a", 2)]);
+/// let names: Vec<&str> = object.iter().map(|(name, _)| name.as_str()).collect();
+/// assert_eq!(names, ["b", "a"]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Members<'a>(std::iter::Zip<std::slice::Iter<'a, Key>, std::slice::Iter<'a, Value>>);
 

@@ -20,6 +20,8 @@ use super::{Text, Value, number};
 use crate::limits::VALUE_DEPTH_MAX;
 
 /// What to do with half of a surrogate pair (`"\ud83d"`), which no UTF-8 text can hold.
+///
+/// [`ParseOptions`] takes it; its page has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoneSurrogates {
     /// Refuse the text.
@@ -30,6 +32,14 @@ pub enum LoneSurrogates {
 }
 
 /// How to read a JSON text.
+///
+/// ```
+/// use toolwright::value::{LoneSurrogates, ParseOptions, Value};
+/// let options = ParseOptions { lone_surrogates: LoneSurrogates::Replace, ..ParseOptions::default() };
+/// let parsed = Value::parse_with(r#""\ud83d""#, &options)?;
+/// assert_eq!((parsed.value.as_str(), parsed.replaced), (Some("\u{fffd}"), 1));
+/// # Ok::<(), toolwright::value::ParseError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ParseOptions {
     /// How many containers may stand inside each other.
@@ -45,6 +55,8 @@ impl Default for ParseOptions {
 }
 
 /// A value, and what had to be done to read it.
+///
+/// [`Value::parse_with`] gives it; the page of [`ParseOptions`] has an example.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The value.
@@ -55,11 +67,17 @@ pub struct Parsed {
 
 impl Value {
     /// Reads one JSON value and nothing else, at most [`VALUE_DEPTH_MAX`] levels deep.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the place where the text stops being JSON.
     pub fn parse(text: impl JsonText) -> Result<Value, ParseError> {
         Value::parse_with(text, &ParseOptions::default()).map(|parsed| parsed.value)
     }
 
     /// Reads one JSON value and nothing else.
+    ///
+    /// # Errors
+    /// As [`Value::parse`]; the depth is that of the options.
     pub fn parse_with(text: impl JsonText, options: &ParseOptions) -> Result<Parsed, ParseError> {
         match text.json_text() {
             Ok(text) => parse(text, options),
@@ -77,6 +95,12 @@ impl std::str::FromStr for Value {
 }
 
 /// Anything that holds JSON text: strings as they are, bytes after a look whether they are UTF-8.
+///
+/// ```
+/// use toolwright::Value;
+/// assert_eq!(Value::parse("[1]")?, Value::parse(b"[1]".as_slice())?);
+/// # Ok::<(), toolwright::value::ParseError>(())
+/// ```
 pub trait JsonText: sealed::Sealed {
     /// The text, or the bytes and how many of them are text.
     #[doc(hidden)]

@@ -1,13 +1,4 @@
 //! Values under JSON Schema: what `jsonschema` needs to validate them where they lie.
-//!
-//! ```
-//! use toolwright::value::JsonValue;
-//!
-//! let schema = serde_json::json!({"type": "object", "required": ["n"]});
-//! let validator = jsonschema::options_for::<JsonValue>().build(&schema)?;
-//! assert!(validator.is_valid(&toolwright::json!({"n": 1})));
-//! # Ok::<(), jsonschema::ValidationError<'static>>(())
-//! ```
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,11 +14,21 @@ use super::shape::Tag;
 use super::{Array, Members, Number, Object, Text, Value};
 use crate::limits::{ERROR_INSTANCE_BYTES_MAX, UNIQUE_PAIRWISE_ITEMS_MAX};
 
-/// The name of this representation for `jsonschema::options_for`.
+/// The name of this representation of JSON for `jsonschema::options_for`: schemas check values where they lie.
+///
+/// ```
+/// use toolwright::value::JsonValue;
+/// let schema = serde_json::json!({"type": "object", "required": ["n"]});
+/// let validator = jsonschema::options_for::<JsonValue>().build(&schema)?;
+/// assert!(validator.is_valid(&toolwright::json!({"n": 1})));
+/// # Ok::<(), jsonschema::ValidationError<'static>>(())
+/// ```
 #[derive(Debug)]
 pub enum JsonValue {}
 
 /// A property name of a schema; remembers where it stood in the last object.
+///
+/// A validator makes and uses it; the page of [`JsonValue`] has an example.
 #[derive(Debug)]
 pub struct PreparedKey {
     tag: Tag,
@@ -154,6 +155,8 @@ impl<'a> JsonObject<'a, JsonValue> for &'a Object {
 }
 
 /// Names and values of an object, as `jsonschema` takes them.
+///
+/// A validator asks for them; the page of [`JsonValue`] has an example.
 #[derive(Clone, Debug)]
 pub struct MemberNodes<'a>(Members<'a>);
 

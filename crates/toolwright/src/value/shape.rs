@@ -12,6 +12,16 @@ use super::parse::plain_end;
 use crate::limits::SHAPE_LINEAR_KEYS_MAX;
 
 /// An ordered list of distinct keys; a clone is one reference count.
+///
+/// A source of many records makes it once, and each record is its values.
+///
+/// ```
+/// use toolwright::{Object, Shape, Value, json};
+/// let shape = Shape::new(["id".into(), "name".into()]);
+/// let rows = [[json!(1), json!("Ada")], [json!(2), json!("Bob")]];
+/// let records: Vec<Object> = rows.into_iter().map(|row| Object::from_shape(shape.clone(), row.into_iter())).collect();
+/// assert_eq!(records[1].get("name"), Some(&json!("Bob")));
+/// ```
 #[derive(Clone)]
 pub struct Shape(ThinArc<Head, Key>);
 
