@@ -386,6 +386,7 @@ impl ToolResult {
 impl<R: Runtime> Catalog<R> {
     pub(crate) fn new(mut view: View<R>, home: &Home<R>) -> Self {
         view.fingerprint = Some(view.hashed());
+        view.has_forged = view.entries.iter().any(|entry| entry.tool.0.health.is_some());
         let live = Live {
             diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),
             events: EventRing::new(view.options.events),

@@ -32,7 +32,7 @@ pub(crate) mod spec;
 
 use compile::Compiled;
 pub use dry::StepOutputs;
-pub use effect::EffectRecord;
+pub use effect::{EffectRecord, StepRecord};
 pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.

@@ -16,7 +16,7 @@ pub mod parse;
 pub(crate) mod template;
 
 pub use error::{Expected, ReferenceError};
-pub use parse::{Reference, Root, Segment, parse_page, parse_strict};
+pub use parse::{Parsed, Reference, Root, Segment, parse_page, parse_strict};
 
 /// Which reading of `$…` texts a composite asks for.
 ///

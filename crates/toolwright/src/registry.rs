@@ -184,6 +184,7 @@ impl<R: Runtime> Registry<R> {
             finalizer: None,
             generation: 0,
             warnings: Vec::new(),
+            has_forged: false,
             fingerprint: None,
         };
         Self { view, home: Home::default() }

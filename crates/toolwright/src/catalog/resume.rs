@@ -185,10 +185,11 @@ impl<R: Runtime> Catalog<R> {
 /// Composites that a session forged and that a run of `root` can reach, in the order in which they can be registered again. A
 /// composite reaches its steps; what a handler calls cannot be known, so a plain tool reaches all of them.
 pub(crate) fn forged_of<R: Runtime>(view: &View<R>, root: &ToolDef<R>) -> Vec<ForgedSpec> {
+    if !view.has_forged {
+        return Vec::new();
+    }
     let mut reached: Vec<&Registered<R>> = match root.composite() {
         Some(body) => body.tools().iter().chain([&root.0.name]).filter_map(|tool| view.get(tool)).collect(),
-        // Only a session's catalogues have generations; the others need not be looked through.
-        None if view.generation == 0 => return Vec::new(),
         None => view.entries.iter().collect(),
     };
     reached.retain(|entry| entry.tool.0.health.is_some());

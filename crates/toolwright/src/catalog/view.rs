@@ -158,6 +158,8 @@ pub struct View<R: Runtime = Rt> {
     /// How many times a session has forged or retired before this; 0 for a registry of the host's.
     pub(crate) generation: u64,
     pub(crate) warnings: Vec<(Text, SpecIssue)>,
+    /// Whether some of the tools were forged, once it is sealed.
+    pub(crate) has_forged: bool,
     /// Hash of all of it, once it is sealed.
     pub(crate) fingerprint: Option<Fingerprint>,
 }

@@ -29,8 +29,13 @@ impl RunId {
         match self {
             Self::Given(id) => id.clone(),
             Self::Drawn(bits) => {
-                let digit = |at: u32| char::from_digit((bits >> (124 - 4 * at) & 15) as u32, 16).unwrap_or('0');
-                (0..32).map(digit).collect::<String>().into()
+                let mut digits = [b'0'; 32];
+                for (pair, byte) in digits.chunks_exact_mut(2).zip(bits.to_be_bytes()) {
+                    for (digit, half) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
+                        *digit = if half < 10 { b'0' + half } else { b'a' + half - 10 };
+                    }
+                }
+                std::str::from_utf8(&digits).map(Text::from).unwrap_or_default()
             }
         }
     }

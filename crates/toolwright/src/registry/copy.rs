@@ -97,6 +97,7 @@ impl<R: Runtime> Registry<R> {
             finalizer: view.finalizer.clone(),
             generation: view.generation.saturating_add(1),
             warnings: view.warnings.iter().filter(|(name, _)| kept(name)).cloned().collect(),
+            has_forged: false,
             fingerprint: None,
         };
         for entry in view.entries.iter().filter(|entry| kept(entry.id())) {

@@ -82,6 +82,12 @@ pub(super) fn produce(code: &str) -> Option<Said> {
         "in_doubt" => in_doubt(),
         "diverged" => diverged(),
         "changed_tool" => changed_tool(),
+        _ => return produce_in_a_session(code),
+    })
+}
+
+fn produce_in_a_session(code: &str) -> Option<Said> {
+    Some(match code {
         "suspended" => {
             let session = session();
             session.forge(composite("c", &steps(&[("a", "t", json!({}))]))).unwrap();
