@@ -67,16 +67,44 @@ impl CallError {
         Value::object(pairs)
     }
 
-    /// What a model may see: code, message, help and issues; nothing of other tools.
+    /// What a model may see: code, message, help and issues; nothing of other tools, of runs or of where things come from.
     pub fn for_model(&self) -> Value {
-        let mut pairs: Pairs = vec![("code".into(), self.public_code().into()), ("message".into(), self.message().into())];
-        // A model may know fewer tools than there are, and a suggestion would name one of the others.
-        let help = self.help().filter(|_| !matches!(self.root_cause(), Fault::Unavailable { refusal: None, .. }));
-        pairs.extend(help.map(|help| ("help".into(), help.into())));
+        let mut pairs: Pairs = vec![("code".into(), self.public_code().into()), ("message".into(), self.message_for_model().into())];
+        // A model may know fewer tools than there are, and advice for the host would name them.
+        let is_for_the_host = match self.root_cause() {
+            Fault::Unavailable { refusal: None, .. } | Fault::InDoubt { .. } | Fault::ChangedTool { .. } => true,
+            Fault::Refused { .. } => self.step().is_some(),
+            _ => false,
+        };
+        pairs.extend(self.help().filter(|_| !is_for_the_host).map(|help| ("help".into(), help.into())));
         if let Fault::InvalidInput { issues, .. } | Fault::InvalidOutput { issues, .. } = self.root_cause() {
             pairs.push(("issues".into(), issue_list(issues)));
         }
         Value::object(pairs)
+    }
+
+    /// The sentence without names of tools that the model did not call.
+    fn message_for_model(&self) -> String {
+        match self.fault() {
+            Fault::Step(step) => format!("step \"{}\" did not succeed: {}", crate::cut(&step.step, 80), step.source.message_for_model()),
+            Fault::Output(output) => format!("all steps ran, but there is no output: {}", output.source.message_for_model()),
+            Fault::Forbidden { refusal: None, .. } => "it is not available here".into(),
+            Fault::InDoubt { .. } => "it was started before, and its outcome is not known: somebody must find out what happened".into(),
+            Fault::Diverged { divergence } => format!("the run began this call with another {}", divergence.what.as_str()),
+            Fault::ChangedTool { .. } => "tools have changed since the run began".into(),
+            Fault::Cycle { .. } => "it would reach itself".into(),
+            Fault::RewriteLoop { .. } => "the turn was handed on too often".into(),
+            Fault::Finalize { .. } => "not everything could be ended".into(),
+            Fault::CompositionConflict { .. } => "several tools own this delivery".into(),
+            Fault::Hook { refusal, .. } => refusal.message.clone(),
+            Fault::Refused { code, .. } => match code.as_str() {
+                "step_not_chainable" | "side_effects_undeclared" | "step_missing" | "step_audience" => {
+                    "its tool may not be a step here".into()
+                }
+                _ => self.message(),
+            },
+            _ => self.message(),
+        }
     }
 
     /// The details of the failed result. A code that a tool gave itself is only renamed by whoever called it.

@@ -1,6 +1,6 @@
 //! What an error tells, and to whom.
 
-use toolwright::{Invocation, Retry, json};
+use toolwright::{Composite, Invocation, MemoryJournal, Policy, Refusal, Registry, Retry, json, tool};
 
 use crate::lifecycle_fixture::{block_on, catalog, cx, d, echo, error};
 
@@ -18,6 +18,36 @@ fn t11_2_a_model_that_asks_for_nothing_learns_of_no_other_tool() {
             assert!(shown.contains(error.code()) && shown.contains(near), "{shown}");
             assert_eq!(error.retry(), Retry::Never);
         }
+    }
+}
+
+/// What a composite is made of is nobody's business but the host's.
+#[test]
+fn a_model_that_calls_a_composite_learns_of_no_tool_in_it() {
+    let journal = std::sync::Arc::new(MemoryJournal::new());
+    let hidden = |id: &'static str| tool(id, "Works behind the scenes").writes();
+    let mut registry = Registry::with_policy(Policy::new().may_chain(["secret_mail", "secret_check", "secret_off"]));
+    registry
+        .register_all([
+            hidden("secret_mail").run_json(|_, _| async move { Ok(json!({})) }),
+            hidden("secret_check").authorize(|_| Err(Refusal::new("not_now", "not now"))).run_json(|_, _| async move { Ok(json!({})) }),
+            hidden("secret_off").available(|_| false).run_json(|_, _| async move { Ok(json!({})) }),
+        ])
+        .unwrap();
+    for (composite, used) in [("mails", "secret_mail"), ("checks", "secret_check"), ("is_off", "secret_off")] {
+        registry.register(Composite::new(composite, "Does it").step("do", used, json!({}))).unwrap();
+    }
+    let catalog = registry.seal();
+    let call =
+        |id: &str| block_on(catalog.invoke(Invocation::new(id, json!({})).run_id(format!("run of {id}")).journal(journal.clone()), ()));
+    call("mails").unwrap();
+    journal.forget_finish("mails/0:do");
+    journal.forget_finish("mails");
+    for (id, code) in [("mails", "in_doubt"), ("checks", "denied"), ("is_off", "forbidden"), ("maisl", "unavailable")] {
+        let error = error(call(id));
+        assert_eq!(error.code(), code);
+        let shown = error.for_model().to_json_text();
+        assert!(!shown.contains("secret") && !shown.contains("run of"), "{shown}");
     }
 }
 
