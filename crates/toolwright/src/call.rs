@@ -95,7 +95,7 @@ fn judge<R: Runtime>(
     {
         return Err(forbidden(call, tool));
     }
-    if tool.composite().is_some_and(|composite| composite.is_conditional() && !composite.steps_available(call.context())) {
+    if tool.composite().is_some_and(|composite| composite.depends_on_steps() && !composite.steps_available(call.context())) {
         return Err(forbidden(call, tool));
     }
     if let Some(health) = &tool.0.health

@@ -78,6 +78,8 @@ pub(crate) struct Derived {
     pub(crate) depth: u32,
     /// Some step's tool is only available in some contexts.
     pub(crate) conditional: bool,
+    /// Some step's tool was forged, and so may be suspended.
+    pub(crate) forged: bool,
     /// The composite promises an output of its own, beyond that of its last step.
     pub(crate) own_output: bool,
 }
@@ -85,7 +87,7 @@ pub(crate) struct Derived {
 impl Default for Derived {
     /// Those of a composite without steps.
     fn default() -> Self {
-        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1, conditional: false, own_output: false }
+        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1, conditional: false, forged: false, own_output: false }
     }
 }
 
@@ -235,6 +237,11 @@ impl<R: Runtime> CompositeBody<R> {
         self.derived.conditional
     }
 
+    /// Whether its steps must be asked before it may be called.
+    pub(crate) fn depends_on_steps(&self) -> bool {
+        self.derived.conditional || self.derived.forged
+    }
+
     /// Whether the composite promises an output of its own, beyond that of its last step.
     pub(crate) fn promises_output(&self) -> bool {
         self.derived.own_output
@@ -261,7 +268,7 @@ impl<R: Runtime> CompositeBody<R> {
     }
 
     fn links_available(links: &[usize], view: &View<R>, context: &R::Context) -> bool {
-        links.iter().all(|link| view.entry(*link).is_none_or(|entry| entry.tool.is_available_in(view, context)))
+        links.iter().all(|link| view.entry(*link).is_none_or(|entry| view.offers(entry, context)))
     }
 
     /// Tells it from every other composite that is there at the same time.
@@ -344,30 +351,33 @@ impl<R: Runtime> Composite<R> {
     /// Adds one step: its name, its tool, and the mapping that makes its arguments.
     #[must_use]
     pub fn step(mut self, name: impl Into<Text>, tool: impl Into<Text>, mapping: impl Into<Value>) -> Self {
-        let input_mapping = match mapping.into() {
-            Value::Object(mapping) => mapping,
-            Value::Null => crate::value::Object::default(),
-            other => {
-                self.wrong.push(SpecIssue {
-                    severity: Severity::Error,
-                    code: "invalid_spec",
-                    message: format!("the mapping of a step is an object, and this is {}", other.kind()),
-                    help: Some("write one member for each argument of the step's tool".into()),
-                    pointer: format!("/steps/{}/inputMapping", self.spec.steps.len()),
-                    span: None,
-                });
-                crate::value::Object::default()
-            }
-        };
+        let input_mapping = self.mapping(format!("/steps/{}/inputMapping", self.spec.steps.len()), mapping.into());
         self.spec.steps.push(StepSpec { name: name.into(), tool: tool.into(), input_mapping });
         self
     }
 
     /// Makes the output from a mapping instead of taking the last step's.
     #[must_use]
-    pub fn output(mut self, mapping: crate::value::Object) -> Self {
-        self.spec.output = Some(mapping);
+    pub fn output(mut self, mapping: impl Into<Value>) -> Self {
+        self.spec.output = Some(self.mapping("/output".into(), mapping.into()));
         self
+    }
+
+    /// The mapping, or an empty one and a note of what is wrong with it.
+    fn mapping(&mut self, pointer: String, mapping: Value) -> crate::value::Object {
+        match mapping {
+            Value::Object(mapping) => return mapping,
+            Value::Null => {}
+            other => self.wrong.push(SpecIssue {
+                severity: Severity::Error,
+                code: "invalid_spec",
+                message: format!("a mapping is an object, and this is {}", other.kind()),
+                help: Some("write one member for each argument or member that it makes".into()),
+                pointer,
+                span: None,
+            }),
+        }
+        crate::value::Object::default()
     }
 
     /// JSON Schema of the input.

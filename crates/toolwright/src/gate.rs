@@ -145,10 +145,10 @@ impl Chainability {
         match self {
             Self::Free | Self::Listed => None,
             Self::NotListed => {
-                Some(format!("the host can list it by this exact name: add `{tool}` to `sideEffectingTools`; a composite or a tool cannot"))
+                Some(format!("the host can list it by this exact name: add `{tool}` to `sideEffectingTools` (in a program, `may_chain`); a composite or a tool cannot"))
             }
             Self::Undeclared => Some(format!(
-                "listing it is not enough: its owner, or the host in `tools: {{ {tool}: {{ effect: … }} }}`, must say whether it has side effects"
+                "listing it is not enough: its owner, or the host in `tools: {{ {tool}: {{ effect: … }} }}`, must say whether it has side effects (in a program, `reads()` or `writes()`)"
             )),
             Self::Missing => Some("names are taken exactly as written; see the list of tools".into()),
             Self::NoGate => Some("bind a gate: a bare callback cannot say what a step's tool is".into()),

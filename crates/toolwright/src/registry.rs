@@ -132,15 +132,16 @@ impl<R: Runtime> std::ops::Deref for Registry<R> {
     }
 }
 
-impl Default for Registry {
+impl<R: Runtime> Default for Registry<R> {
+    /// An empty registry that takes anything and lists nothing: `Registry::<App>::default()`.
     fn default() -> Self {
-        Self::new()
+        Self::of(Options::default())
     }
 }
 
 impl Registry {
     /// An empty registry that takes anything and lists nothing. An application with types of its own takes
-    /// [`Registry::with_options`].
+    /// [`Registry::with_options`], or `Registry::<App>::default()`.
     pub fn new() -> Self {
         Self::of(Options::default())
     }
@@ -364,6 +365,9 @@ impl<R: Runtime> Registry<R> {
             head.def.goals = Goals::Only(goals);
         }
         linked.derived.own_output = own_output;
+        let entries = || linked.links.iter().filter_map(|link| self.view.entry(*link));
+        linked.derived.forged = entries()
+            .any(|entry| entry.tool.0.health.is_some() || entry.composite().is_some_and(|body| body.derived.forged));
         linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
         if head.def.origin.is_none() {
             head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });

@@ -1,7 +1,7 @@
 //! What a tool is: a declaration ([`ToolDef`]) and one required behaviour ([`Handler`]).
 //!
-//! A tool is handed its input and a [`Call`]; it cannot see the catalogue it
-//! belongs to, and nothing here can start another tool.
+//! A tool is handed its input and a [`Call`]. Through the call it may ask for another tool of the same catalogue
+//! ([`Call::invoke`]), which takes every stage that any call takes; nothing here can start one by itself.
 //!
 //! In reading order: [`tool()`] starts a declaration, [`ToolBuilder`] says what the tool is (its [`Effect`], [`Goals`],
 //! [`Example`]s, [`Origin`], hooks) and closes it with what runs. A closure is enough for most; [`Tool`] is for tools
@@ -19,7 +19,6 @@ use crate::catalog::View;
 use crate::composite::CompositeBody;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{Call, PathNode};
-use crate::journal::Begin;
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
 use crate::schema::{CompiledSchema, SchemaError};
@@ -28,11 +27,14 @@ use crate::value::{Text, Value};
 pub mod answer;
 pub(crate) mod builder;
 pub mod effect;
+pub(crate) mod reconcile;
 pub(crate) mod typed;
 
 pub use answer::{Aftermath, Answer, ToolError};
 pub use builder::{ToolBuilder, tool};
 pub use effect::{Effect, Impact};
+pub(crate) use reconcile::Reconcile;
+pub use reconcile::{Begun, Reconciled};
 pub use typed::{NoInput, Tool};
 
 /// A boxed future that may move between threads.
@@ -139,34 +141,6 @@ pub enum Goals {
     /// These, in this order.
     Only(Vec<Text>),
 }
-
-/// What became of a call whose outcome is not known, as the tool itself found out.
-///
-/// Answered by the function that [`ToolBuilder::reconcile`] takes, when a run is resumed.
-///
-/// ```
-/// use toolwright::{Reconciled, json, tool};
-/// let send = tool("send", "Sends a mail")
-///     .writes()
-///     .reconcile(|begun, _context| async move {
-///         // Look in the outbox for the mail of this intent.
-///         if begun.input.get("to").is_none() { Reconciled::NotHappened } else { Reconciled::Happened(Some(json!("sent"))) }
-///     })
-///     .run_json(|_, _call| async move { Ok(json!("sent")) });
-/// # assert_eq!(send.id(), "send");
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reconciled {
-    /// The effect happened; the run goes on with this output.
-    Happened(Option<Value>),
-    /// It did not happen: the tool may run.
-    NotHappened,
-    /// It cannot be found out; a person must.
-    Unknown,
-}
-
-/// Asks the outside world about a call that was begun.
-pub(crate) type Reconcile<R> = dyn Fn(&Begin, &Arc<<R as Runtime>::Context>) -> BoxFuture<'static, Reconciled> + Send + Sync;
 
 /// A tool's declaration: immutable, cheap to clone, the instance that is checked is the one that runs.
 ///
@@ -351,13 +325,13 @@ impl<R: Runtime> ToolDef<R> {
     /// predicate that breaks down has said no.
     pub fn is_available(&self, context: &R::Context) -> bool {
         self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
-            && self.composite().is_none_or(|body| !body.is_conditional() || body.steps_available(context))
+            && self.composite().is_none_or(|body| !body.depends_on_steps() || body.steps_available(context))
     }
 
     /// As [`ToolDef::is_available`], for the catalogue that the tool is in.
     pub(crate) fn is_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
         self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
-            && self.composite().is_none_or(|body| !body.is_conditional() || body.steps_available_in(view, context))
+            && self.composite().is_none_or(|body| !body.depends_on_steps() || body.steps_available_in(view, context))
     }
 
     /// Whether its being available depends on the context.

@@ -25,6 +25,7 @@ mod compare;
 mod deserialize;
 mod error;
 mod from_serialize;
+mod index;
 mod json;
 mod number;
 mod object;

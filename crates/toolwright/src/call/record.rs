@@ -17,7 +17,7 @@ use crate::journal::{
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
-use crate::tool::{Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
+use crate::tool::{Begun, Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
 use crate::value::Value;
 
 /// Execution between two records of the journal.
@@ -193,7 +193,8 @@ fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
 /// Asks the tool what became of a call whose outcome is not known.
 async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
     let reconcile = tool.0.reconcile.as_ref()?;
-    let asked = quietly(|| reconcile(&doubt.begin, call.context_arc()))?;
+    let begun = Begun::new(call.life().id.text(), doubt.begin.clone());
+    let asked = quietly(|| reconcile(begun, call.context_arc()))?;
     let verdict = match AssertUnwindSafe(asked).catch_unwind().await.map_err(forgotten).ok()? {
         Reconciled::Happened(output) => Verdict::Happened(output),
         Reconciled::NotHappened => Verdict::NotHappened,

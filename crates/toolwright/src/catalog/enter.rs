@@ -384,7 +384,7 @@ fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), C
     let message =
         format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
     let help = Some(format!("declare what `{caller}` does: `writes()` when it lets others write"));
-    Err(Fault::Refused { code: arcstr::literal!("step_not_chainable"), message, help, details: None }.into())
+    Err(Fault::Refused { code: arcstr::literal!("caller_reads_only"), message, help, details: None }.into())
 }
 
 fn result_of<R: Runtime>(

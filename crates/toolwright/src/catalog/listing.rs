@@ -15,7 +15,7 @@ use crate::limits;
 use crate::protocol::{Protocol, ProtocolSet};
 use crate::refusal::Refusal;
 use crate::runtime::Runtime;
-use crate::schema::SchemaIssue;
+use crate::schema::{CompiledSchema, SchemaIssue};
 use crate::tool::{Effect, Impact};
 use crate::value::{Text, Value};
 
@@ -221,13 +221,18 @@ impl<R: Runtime> View<R> {
     }
 
     /// What a model's raw arguments for a tool become: checked against the schema, then handed to the tool's `resolve`
-    /// hook if it has one. `null` counts as no arguments. Nothing is authorized, run or recorded, and a call judges
+    /// hook if it has one. Those for an output are checked alone. `null` counts as no arguments. Nothing is authorized, run or recorded, and a call judges
     /// everything again.
     ///
     /// # Errors
     /// `unavailable`, `forbidden`, `suspended`, `value_too_large`, `invalid_input`, or `selection_rejected` when `resolve`
     /// refuses.
     pub fn select(&self, id: &str, raw: Value, cx: &R::Context) -> Result<Value, CallError> {
+        if self.get(id).is_none()
+            && let Some(output) = self.output_protocol(id)
+        {
+            return self.fits(output, raw.clone()).map(|()| raw);
+        }
         let entry = self.require(id)?;
         self.admit_available(entry, cx)?;
         let input = Self::parsed(entry, raw, self.options.policy.limits.value_bytes_max).map_err(|error| error.with_public_code(self))?;
@@ -236,6 +241,22 @@ impl<R: Runtime> View<R> {
             let tool = entry.tool.0.name.clone();
             CallError::from(Fault::Rejected { tool, refusal }).with_public_code(self)
         })
+    }
+
+    /// Whether the arguments of a decision fit the output that it asks for.
+    pub(super) fn fits(&self, output: &Protocol, arguments: Value) -> Result<(), CallError> {
+        let made;
+        let schema = match self.output_schema(&output.id).filter(|schema| *schema.source() == output.schema) {
+            Some(schema) => schema,
+            None => {
+                made = CompiledSchema::new(output.schema.clone());
+                &made
+            }
+        };
+        let mut arguments = if arguments.is_null() { Value::object::<Text, Value>([]) } else { arguments };
+        let invalid = |issues| Fault::InvalidInput { tool: output.id.clone(), issues, by_page: false };
+        let fits = schema.prepare(&mut arguments, &mut Vec::new()).map_err(invalid);
+        fits.map_err(|fault| CallError::from(fault).with_public_code(self))
     }
 
     /// Stage S4 of a call, for arguments that no call is made with.

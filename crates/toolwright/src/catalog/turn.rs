@@ -53,7 +53,7 @@ impl<R: Runtime> Catalog<R> {
     /// Carries out one decision, and leaves nothing out:
     ///
     /// 1. every tool inspects it ([`View::assert_decision`](crate::View::assert_decision));
-    /// 2. a decision for an output goes to 6;
+    /// 2. a decision for an output must fit its schema, and goes to 6;
     /// 3. the tool is asked whether it resumes;
     /// 4. the tool is called, which authorizes it;
     /// 5. `complete` may put another decision in its place: one for another invocation goes to 1, and that at most as
@@ -102,6 +102,7 @@ impl<R: Runtime> Catalog<R> {
             if self.claimed(invocation).is_none()
                 && let Some(output) = self.output_for(invocation, cx)
             {
+                self.fits(&output, R::arguments(&turn.decision))?;
                 turn.terminal = output.terminal;
                 return Ok(());
             }

@@ -45,8 +45,8 @@ pub fn forge_tool<R: Runtime>(
 ) -> ToolDef<R> {
     let audience = head.def.audience.clone();
     let again = (session.clone(), audience.clone());
-    let head = head.effect(Effect::new("forge", Impact::Once)).reconcile(move |begin, context| {
-        let found = again.0(&context).and_then(|session| Some((session, asked(&begin.input, &again.1).ok()?.0)));
+    let head = head.effect(Effect::new("forge", Impact::Once)).reconcile(move |begun, context| {
+        let found = again.0(&context).and_then(|session| Some((session, asked(begun.input(), &again.1).ok()?.0)));
         std::future::ready(found.map_or(Reconciled::Unknown, |(session, composite)| became_of(&session, &composite)))
     });
     let head = if head.def.input.is_none() { head.input_schema(input_schema()) } else { head };

@@ -95,8 +95,8 @@ impl Answer {
     }
 }
 
-impl From<Value> for Answer {
-    fn from(output: Value) -> Self {
+impl<T: Into<Value>> From<T> for Answer {
+    fn from(output: T) -> Self {
         Self::new(output)
     }
 }

@@ -8,9 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::typed::{self, JsonFn};
-use super::{Answer, Body, Def, Effect, Example, Goals, Handler, Origin, Reconciled, ToolDef, ToolError};
+use super::{Answer, Begun, Body, Def, Effect, Example, Goals, Handler, Origin, Reconciled, ToolDef, ToolError};
 use crate::frame::Call;
-use crate::journal::Begin;
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
 use crate::schema::CompiledSchema;
@@ -196,13 +195,14 @@ impl<R: Runtime> ToolBuilder<R> {
     }
 
     /// How to find out what became of a call that was begun and whose outcome is not known. Asked when a run is taken
-    /// up again, before a person is; it gets the recorded intent, with arguments and idempotency key.
+    /// up again, before a person is; it gets the recorded intent and the run's id, and so the arguments and the
+    /// idempotency key.
     pub fn reconcile<F, Fut>(mut self, reconcile: F) -> Self
     where
-        F: Fn(Begin, Arc<R::Context>) -> Fut + Send + Sync + 'static,
+        F: Fn(Begun, Arc<R::Context>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Reconciled> + Send + 'static,
     {
-        self.def.reconcile = Some(Arc::new(move |begin, context| Box::pin(reconcile(begin.clone(), context.clone()))));
+        self.def.reconcile = Some(Arc::new(move |begun, context| Box::pin(reconcile(begun, context.clone()))));
         self
     }
 

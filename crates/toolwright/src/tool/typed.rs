@@ -19,6 +19,7 @@ use crate::value::Value;
 /// assert!(nine.input_schema().is_some());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[schemars(description = "No arguments.")]
 pub struct NoInput {}
 

@@ -185,8 +185,8 @@ impl World {
             return self.tool(mail);
         }
         let world = self.clone();
-        self.tool(mail.reconcile(move |begin: Begin, _| {
-            let came = world.answer(&begin.idempotency_key("r1"));
+        self.tool(mail.reconcile(move |begun: toolwright::Begun, _| {
+            let came = world.answer(&begun.idempotency_key());
             async move {
                 pause().await;
                 came.map_or(Reconciled::NotHappened, |answer| Reconciled::Happened(Some(answer)))
