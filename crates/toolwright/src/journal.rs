@@ -97,6 +97,8 @@ pub enum JournalErrorKind {
     Unknown,
     /// The call needs no answer, or has another one already.
     NotInDoubt,
+    /// The run ended: a task that a tool of it left behind begins nothing more in it.
+    Ended,
 }
 
 /// The journal said no.
@@ -142,6 +144,7 @@ impl JournalError {
             JournalErrorKind::Diverged => "give this run an id of its own, or run the recorded tool with the recorded input",
             JournalErrorKind::Unknown => "load the run to see its calls",
             JournalErrorKind::NotInDoubt => "load the run to see what is recorded of the call",
+            JournalErrorKind::Ended => "wait for the task before the tool answers, or give its calls a run id of their own",
         }
     }
 
@@ -149,6 +152,12 @@ impl JournalError {
     pub fn fenced(run: &str, epoch: u64, newest: u64) -> Self {
         let reason = format!("run `{}` was claimed again: this is claim {epoch}, and the newest is {newest}", crate::cut(run, 80));
         Self::new(JournalErrorKind::Fenced, reason)
+    }
+
+    /// The run ended, and a call of it would begin now.
+    pub fn ended(run: &str) -> Self {
+        let reason = format!("run `{}` ended before this call began", crate::cut(run, 80));
+        Self::new(JournalErrorKind::Ended, reason)
     }
 
     /// No run has this id.
@@ -168,6 +177,7 @@ impl std::fmt::Display for JournalError {
             JournalErrorKind::Diverged => "a run of this id is there and is another one",
             JournalErrorKind::Unknown => "the journal does not have it",
             JournalErrorKind::NotInDoubt => "there is nothing to answer",
+            JournalErrorKind::Ended => "the run is over",
         };
         write!(f, "{what}: {}", self.reason)
     }

@@ -30,6 +30,9 @@ pub(super) async fn recorded<R: Runtime>(
     told: Option<&report::Told<'_, R>>,
 ) -> Result<(), CallError> {
     let key = call.key();
+    if frame.life.over.load(Ordering::Acquire) {
+        return Err(unstarted(JournalError::ended(&frame.life.id.text())));
+    }
     let checkpoint = checkpoint(&call, tool)?;
     if let Some(checkpoint) = &checkpoint {
         passage.now = None;
