@@ -190,6 +190,13 @@ impl std::error::Error for JournalError {}
 /// [`MemoryJournal`] is one; a host writes its own over any store, with [`admit`], [`answerable`] and
 /// [`Claim::may_supersede`] as its rules. `testing::journal_conformance` says whether it keeps them.
 ///
+/// The newest claim wins, also over one whose process is alive. What that one began may then still have its effect, so a
+/// journal that can know that the claim under which a call began is alive says so: the call's doubt is
+/// [`at_work`](Doubt::at_work), and the answer that it did not happen is refused as [`JournalErrorKind::Claimed`], until
+/// the call's outcome comes, refused or not, or it is abandoned, or the claim is let go. [`MemoryJournal`] knows it from
+/// what [`Journal::open`] gave being held. A journal that outlives its process can know it from the lease: a claim is alive
+/// until its lease is over. Without a lease it knows nothing, and it is for the host not to run one run twice at once.
+///
 /// ```
 /// use toolwright::journal::{Admission, Begin, Claim, Finish, RunRecord, StepKey};
 /// use toolwright::{EffectState, Impact, Journal, MemoryJournal, json};
@@ -229,7 +236,8 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalErrorKind::Unknown`] when there is no such run or call, [`JournalErrorKind::NotInDoubt`] when the
-    /// call needs no answer or has another one.
+    /// call needs no answer or has another one, [`JournalErrorKind::Claimed`] when it is said not to have happened and
+    /// somebody is at work on it.
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
 
     /// Ids of the runs whose newest claim has no end, oldest first. Those that are running now are among them.
@@ -279,7 +287,7 @@ pub trait RunJournal: Send + Sync {
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
 
     /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
-    /// Changes no answer, since a call without an outcome is treated the same; it only tells at once.
+    /// A call without an outcome is treated the same; it only tells at once that nobody is at work on it any more.
     fn abandoned(&self, key: &StepKey) {
         let _ = key;
     }

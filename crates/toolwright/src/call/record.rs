@@ -161,6 +161,10 @@ async fn not_new<R: Runtime>(
         Admission::InDoubt(doubt) => doubt,
         settled => return settled_by(settled, frame, tool, passage),
     };
+    // Whoever is at work on it may have its effect after the world was asked.
+    if doubt.at_work {
+        return Err(in_doubt(frame, doubt));
+    }
     let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
     asked(|| journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
     let begin = intent(frame, tool, passage, &call.key(), checkpoint);

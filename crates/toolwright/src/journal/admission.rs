@@ -65,6 +65,10 @@ pub struct Doubt {
     pub attempt: u32,
     /// How it failed; none when it never came to an end.
     pub failure: Option<Box<Failure>>,
+    /// Somebody is at work on it at this moment, under an older claim or elsewhere in this one: the journal knows that
+    /// whoever began it has not ended. Then its effect may still come: the tool is not asked what became of it, and nobody
+    /// may answer that it did not happen. [`admit`] cannot know it and says no.
+    pub at_work: bool,
 }
 
 /// Another call than the recorded one.
@@ -249,7 +253,7 @@ fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
     }
     let runs_again = begin.composite || worst(recorded.impact).max(worst(begin.impact)) < Impact::Once;
     let doubt = |failure| {
-        let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure };
+        let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure, at_work: false };
         Admission::InDoubt(Box::new(doubt))
     };
     match standing.last {

@@ -156,6 +156,7 @@ pub(super) async fn reloading<J: Journal>(journal: J, reload: &impl Fn(J) -> J) 
         begin(&run, send(path, once)).await?;
     }
     finish(&run, sent("main/0:a")).await?;
+    run.abandoned(&at("main/2:c"));
     journal.resolve("r1", "main/2:c", nothing_happened()).get().await.map_err(text)?;
     drop(run);
     let before = load(&journal, "r1").await?;
