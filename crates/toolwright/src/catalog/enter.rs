@@ -73,6 +73,37 @@ pub(crate) fn nested<'a, R: Runtime>(
     inner(Entry { host, tool: &entry.tool, decision: None, from: Some(from) }, invocation)
 }
 
+/// Stages S1 to S5 alone: whether a root call of this tool with this input may be made in this context.
+pub(crate) fn may_call<R: Runtime>(catalog: &Catalog<R>, tool: &ToolDef<R>, input: Value, context: Arc<R::Context>) -> Result<(), CallError> {
+    let life = Life {
+        id: RunId::draw(),
+        journal: std::sync::OnceLock::new(),
+        kept_in: std::sync::OnceLock::new(),
+        over: std::sync::atomic::AtomicBool::new(false),
+        clock: None,
+        mode: Mode::Real,
+        limits: catalog.view.options.policy.limits.clone(),
+        entered: R::depth(&context),
+        torn: std::sync::atomic::AtomicBool::new(false),
+    };
+    let frame = Frame {
+        life: Arc::new(life),
+        node: tool.root_node(),
+        cancel: CancelToken::never(),
+        diagnostics: Diagnostics::clone(&catalog.live.diagnostics.load()),
+        logger: None,
+        resumed: false,
+        effectless: false,
+        nested: crate::frame::Nested::default(),
+    };
+    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
+    let scope = Arc::new(Scope { frame: Arc::new(frame), host: Arc::new(host) });
+    let call = Call { scope, step: 0, reads: tool.has_side_effects() == Some(false) };
+    let arguments = if input.is_null() { Value::object::<Text, Value>([]) } else { input };
+    let mut passage = Passage { arguments, ..Passage::default() };
+    call::enter(&call, tool, &mut passage, None, None)
+}
+
 /// A composite that a composer built or runs: there is no catalogue around it. Inside a tool, it is that tool's.
 pub(crate) async fn detached<R: Runtime>(
     tool: &ToolDef<R>,

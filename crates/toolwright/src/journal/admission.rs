@@ -6,7 +6,7 @@
 //! then and now: a tool that says today that it changes nothing did not say so when it ran.
 
 use super::key::StepKey;
-use super::record::{Begin, Failure, Finish, Resolution, Verdict};
+use super::record::{Begin, Failure, Finish, FinishMore, Resolution, Verdict};
 use super::{JournalError, JournalErrorKind};
 use crate::error::EffectState;
 use crate::tool::Impact;
@@ -260,8 +260,10 @@ fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
         Last::Begun if runs_again => again,
         Last::Begun => doubt(None),
         Last::Resolved(Resolution { verdict: Verdict::NotHappened, .. }) => again,
-        Last::Resolved(Resolution { verdict: Verdict::Happened(output), at, .. }) => {
-            let finish = Finish { at: *at, ..Finish::ok(begin.key.clone(), output.clone(), EffectState::Happened) };
+        Last::Resolved(Resolution { who, verdict: Verdict::Happened(output), at, .. }) => {
+            let more = FinishMore { answered_by: Some(who.clone()), ..FinishMore::default() };
+            let finish = Finish::ok(begin.key.clone(), output.clone(), EffectState::Happened);
+            let finish = Finish { at: *at, more: Some(Box::new(more)), ..finish };
             Admission::Replay(Box::new(finish))
         }
         Last::Finished(finish) => match &finish.outcome {

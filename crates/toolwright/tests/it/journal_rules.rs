@@ -200,6 +200,10 @@ fn the_written_form_of_the_records_does_not_change() {
             r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
             key()
         ),
+        format!(
+            r#"{{"begin":{{"key":{},"composite":true,"input":{{}},"more":{{"tools":[{{"tool":"send","fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff"}},{{"tool":"inner","fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","spec":{{}}}}]}}}}}}"#,
+            key()
+        ),
         format!(r#"{{"finish":{{"key":{},"outcome":{{"output":null}},"state":"happened"}}}}"#, key()),
         format!(r#"{{"finish":{{"key":{},"outcome":"empty","state":"no_effect"}}}}"#, key()),
         format!(
