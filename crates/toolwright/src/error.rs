@@ -14,6 +14,7 @@ use crate::tool::Aftermath;
 use crate::value::Text;
 
 mod fault;
+mod model;
 mod result;
 
 pub use fault::{Fault, OutputError, StepError, Unresolved};
