@@ -60,8 +60,18 @@ pub enum EffectState {
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct CallError(Box<Failed>);
+
+impl std::fmt::Debug for CallError {
+    /// What a person can read, since it is what `main` prints of it; with `{:#?}` all that is in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if f.alternate() {
+            return f.debug_tuple("CallError").field(&self.0).finish();
+        }
+        f.write_str(&self.message())?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n  help: {help}"))
+    }
+}
 
 #[derive(Debug)]
 struct Failed {
@@ -70,6 +80,8 @@ struct Failed {
     leaf: Option<Leaf>,
     /// The host's own code for it.
     public_code: Option<Text>,
+    /// It was cancelled since it took longer than this.
+    timeout: Option<std::time::Duration>,
 }
 
 /// What is known of the effect of a failed root call that is no composite.
@@ -100,7 +112,7 @@ pub enum Retry {
 
 impl From<Fault> for CallError {
     fn from(fault: Fault) -> Self {
-        Self(Box::new(Failed { fault, leaf: None, public_code: None }))
+        Self(Box::new(Failed { fault, leaf: None, public_code: None, timeout: None }))
     }
 }
 
@@ -170,6 +182,14 @@ impl CallError {
             Fault::ProtocolConflict { .. } => "protocol_conflict",
             Fault::Step(_) | Fault::Output(_) => "invalid_spec",
         }
+    }
+
+    /// Says that it was its time that ran out, if that is what cancelled it.
+    pub(crate) fn timed_out(mut self, timeout: std::time::Duration) -> Self {
+        if matches!(self.root_cause(), Fault::Cancelled { .. } | Fault::Aborted) {
+            self.0.timeout = Some(timeout);
+        }
+        self
     }
 
     /// The code for the outside: the host's own for this error if it has one, otherwise [`CallError::code`].

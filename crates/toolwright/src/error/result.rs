@@ -11,9 +11,16 @@ type Pairs = Vec<(Text, Value)>;
 impl CallError {
     /// One sentence that says what ended the run.
     pub fn message(&self) -> String {
-        match self.fault() {
+        if let Some(timeout) = self.0.timeout {
+            return format!("it took longer than {timeout:?}: {}", Self::of_fault(self.fault(), self.code()));
+        }
+        Self::of_fault(self.fault(), self.code())
+    }
+
+    fn of_fault(fault: &Fault, code: &str) -> String {
+        match fault {
             Fault::Step(step) => step.message(),
-            fault if fault.is_coded() => format!("{}: {}", self.code(), fault.reason()),
+            fault if fault.is_coded() => format!("{code}: {}", fault.reason()),
             fault => fault.reason(),
         }
     }
