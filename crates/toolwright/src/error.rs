@@ -255,7 +255,10 @@ impl CallError {
             Fault::FailedBefore { .. } | Fault::Diverged { .. } => Retry::Never,
             // Somebody else has the run, it is another one, or it cannot be read: the same again would end the same way.
             Fault::Journal { error, state: EffectState::NotStarted, .. }
-                if matches!(error.kind, JournalErrorKind::Diverged | JournalErrorKind::Fenced | JournalErrorKind::Corrupt) =>
+                if matches!(
+                    error.kind,
+                    JournalErrorKind::Diverged | JournalErrorKind::Fenced | JournalErrorKind::Corrupt | JournalErrorKind::Unknown
+                ) =>
             {
                 Retry::Never
             }
