@@ -29,9 +29,7 @@ pub use admission::{Admission, Difference, Divergence, Doubt, Entry, Last, Recor
 pub use history::{Claim, Claimed, Record, Resolved, RunHistory};
 pub use key::StepKey;
 pub use memory::{MemoryJournal, MemoryRun};
-pub use record::{
-    Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict,
-};
+pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
 ///
@@ -234,7 +232,8 @@ pub trait Journal: Send + Sync {
     /// [`JournalErrorKind::Unreadable`] or [`JournalErrorKind::Corrupt`]; never a part of what was written.
     fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>>;
 
-    /// Writes a person's answer to a call in doubt. Needs no claim: it is an answer about the past.
+    /// Writes a person's answer to a call in doubt. Needs no claim: it is an answer about the past. An output in it is held
+    /// to what the tool promises when the run goes on, and not here.
     ///
     /// # Errors
     /// [`JournalErrorKind::Unknown`] when there is no such run or call, [`JournalErrorKind::NotInDoubt`] when the

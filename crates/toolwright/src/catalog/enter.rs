@@ -74,7 +74,12 @@ pub(crate) fn nested<'a, R: Runtime>(
 }
 
 /// Stages S1 to S5 alone: whether a root call of this tool with this input may be made in this context.
-pub(crate) fn may_call<R: Runtime>(catalog: &Catalog<R>, tool: &ToolDef<R>, input: Value, context: Arc<R::Context>) -> Result<(), CallError> {
+pub(crate) fn may_call<R: Runtime>(
+    catalog: &Catalog<R>,
+    tool: &ToolDef<R>,
+    input: Value,
+    context: Arc<R::Context>,
+) -> Result<(), CallError> {
     let life = Life {
         id: RunId::draw(),
         journal: std::sync::OnceLock::new(),

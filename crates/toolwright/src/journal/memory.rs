@@ -116,7 +116,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// An empty journal that forgets all but the newest `runs_max` runs.
+    /// An empty journal that keeps at most `runs_max` runs: the newest, and those that have not ended.
     pub fn keeping(runs_max: usize) -> Self {
         Self { runs: Arc::default(), runs_max: runs_max.max(1) }
     }

@@ -93,6 +93,11 @@ fn what_another_catalogue_writes_down_it_writes_down_inside_a_run_without_a_jour
     assert_eq!(log.all()[0].lineage, ["via"]);
     let run = journal.runs().pop().unwrap();
     assert_eq!((run.head().tool.as_str(), run.records().len()), ("mail", 3));
+    // It lives no longer than the call around it.
+    let source = toolwright::CancelSource::new();
+    source.cancel();
+    let ended = block_on(catalog.invoke(Invocation::new("via", json!({})).cancel(source.token()), ())).unwrap_err();
+    assert_eq!((ended.code(), log.all().len()), ("cancelled", 1));
     // Where the run around it is written down, it is one run.
     let other = MemoryJournal::new();
     block_on(catalog.invoke(Invocation::new("via", json!({})).journal(kept(&other)), ())).unwrap();
