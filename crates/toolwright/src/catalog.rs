@@ -163,6 +163,9 @@ impl Invocation {
     }
 
     /// Cancels it when so much time has passed. Needs a clock; without one, the call is refused.
+    ///
+    /// A tool without side effects is dropped at once. One with side effects is told, by [`crate::Call::cancel`], and has the
+    /// grace of [`crate::Limits::grace`] to answer: let such a tool look at its token while it waits.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self

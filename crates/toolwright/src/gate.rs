@@ -144,9 +144,9 @@ impl Chainability {
     pub fn help(self, tool: &str) -> Option<String> {
         match self {
             Self::Free | Self::Listed => None,
-            Self::NotListed => {
-                Some(format!("the host can list it by this exact name: add `{tool}` to `sideEffectingTools` (in a program, `may_chain`); a composite or a tool cannot"))
-            }
+            Self::NotListed => Some(format!(
+                "the host can list it by this exact name: add `{tool}` to `sideEffectingTools` (in a program, `may_chain`); a composite or a tool cannot"
+            )),
             Self::Undeclared => Some(format!(
                 "listing it is not enough: its owner, or the host in `tools: {{ {tool}: {{ effect: … }} }}`, must say whether it has side effects (in a program, `reads()` or `writes()`)"
             )),

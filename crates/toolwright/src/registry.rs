@@ -282,10 +282,11 @@ impl<R: Runtime> Registry<R> {
     }
 
     fn judged(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
-        match as_composite(declaration) {
+        let judged = match as_composite(declaration) {
             Some(composite) => self.judged_composite(composite),
             None => self.judged_tool(declaration),
-        }
+        };
+        judged.map_err(|error| error.knowing(self.view.known()))
     }
 
     fn judged_tool(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
@@ -366,8 +367,8 @@ impl<R: Runtime> Registry<R> {
         }
         linked.derived.own_output = own_output;
         let entries = || linked.links.iter().filter_map(|link| self.view.entry(*link));
-        linked.derived.forged = entries()
-            .any(|entry| entry.tool.0.health.is_some() || entry.composite().is_some_and(|body| body.derived.forged));
+        linked.derived.forged =
+            entries().any(|entry| entry.tool.0.health.is_some() || entry.composite().is_some_and(|body| body.derived.forged));
         linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
         if head.def.origin.is_none() {
             head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });

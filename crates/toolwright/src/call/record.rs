@@ -17,7 +17,7 @@ use crate::journal::{
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
-use crate::tool::{Begun, Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
+use crate::tool::{Aftermath, Answer, Begun, BoxFuture, Reconciled, ToolDef};
 use crate::value::Value;
 
 /// Execution between two records of the journal.

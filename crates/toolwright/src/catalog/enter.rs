@@ -121,7 +121,7 @@ impl<R: Runtime> Entry<'_, R> {
             Either::Left((outcome, _)) => outcome,
             Either::Right(((), running)) => {
                 source.cancel();
-                running.await
+                running.await.map_err(|error| error.timed_out(timeout))
             }
         }
     }

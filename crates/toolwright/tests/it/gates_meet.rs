@@ -328,5 +328,5 @@ fn a_pipeline_inside_a_tool_is_that_tools_call() {
     assert_eq!(run("leaf").unwrap().value(), &json!(1));
     assert_eq!(seen.lock().unwrap().concat(), ["outer", "pipeline"]);
     let refused = run("mail").unwrap_err();
-    assert_eq!(refused.code(), "step_not_chainable", "a tool that reads has a pipeline write: {refused}");
+    assert_eq!(refused.code(), "caller_reads_only", "a tool that reads has a pipeline write: {refused}");
 }
