@@ -15,7 +15,7 @@ use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{
-    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, Nesting, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
 };
 use crate::journal::{Claim, End, Journal, JournalError, RunRecord};
 use crate::lifecycle::guarded;
@@ -42,7 +42,7 @@ pub(crate) async fn from_handle<R: Runtime>(
     match current_frame() {
         None => Entry { host, tool, decision, from: None }.enter(invocation).await,
         // Boxed: a tool that calls itself would otherwise need room without an end.
-        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await,
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn detached<R: Runtime>(
     let host = Host { view: None, live: None, context };
     match current_frame() {
         None => Entry { host, tool, decision: None, from: None }.enter(invocation).await,
-        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await,
     }
 }
 
@@ -155,6 +155,7 @@ impl<R: Runtime> Entry<'_, R> {
                 clock,
                 mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
                 limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
+                nesting: around.as_ref().map_or_else(Nesting::default, |around| around.frame.life.nesting).least(self.host.nesting()),
                 entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
                 torn: std::sync::atomic::AtomicBool::new(false),
             }),
@@ -379,7 +380,8 @@ fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), C
     if !(around.frame.effectless || around.reads) || tool.has_side_effects() == Some(false) {
         return Ok(());
     }
-    let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
+    let named = around.frame.node.names.step(around.step);
+    let caller = named.map(|step| step.tool.as_str()).filter(|tool| !tool.is_empty()).unwrap_or("a check of the host");
     let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
     let message =
         format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
