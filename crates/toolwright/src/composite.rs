@@ -28,6 +28,7 @@ pub(crate) mod effect;
 mod form;
 pub(crate) mod lint;
 pub(crate) mod run;
+mod reached;
 pub(crate) mod spec;
 
 use compile::Compiled;

@@ -18,7 +18,7 @@ use crate::composite::dry::StepOutputs;
 use crate::composite::effect::EffectRecord;
 use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
-use crate::journal::{RunJournal, StepKey};
+use crate::journal::{Journal, RunJournal, StepKey};
 use crate::limits::Limits;
 use crate::runtime::{Rt, Runtime};
 use crate::tool::BoxFuture;
@@ -117,6 +117,10 @@ pub(crate) struct Life {
     pub(crate) id: RunId,
     /// Opened when the run's first call may be made.
     pub(crate) journal: OnceLock<Arc<dyn RunJournal>>,
+    /// Where that was opened: runs that begin inside this one are kept there too.
+    pub(crate) kept_in: OnceLock<Arc<dyn Journal>>,
+    /// It ended and its journal was told: whoever was left behind begins nothing more in it.
+    pub(crate) over: AtomicBool,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,

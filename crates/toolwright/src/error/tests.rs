@@ -99,7 +99,7 @@ fn ends() -> Vec<Fault> {
     let state = EffectState::Happened;
     let begin = || Begin::new(StepKey::written("a", "a"), None, json!({}));
     let divergence = Box::new(Divergence { what: Difference::Input, recorded: begin() });
-    let doubt = Box::new(Doubt { begin: begin(), attempt: 1, failure: None });
+    let doubt = Box::new(Doubt { begin: begin(), attempt: 1, failure: None, at_work: false });
     vec![
         Fault::Tool { tool: tool(), error: ToolError::new("because").code("given").it_happened(), state },
         Fault::Panicked { tool: tool(), message: "because".into(), state },
