@@ -4,8 +4,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
 use super::{Frame, Life, Names, Nested, PathNode, Segment};
@@ -83,16 +82,9 @@ impl FrameRef {
     pub(crate) fn entered(self) -> Self {
         let Some(what) = self.aside else { return self };
         let around = &self.frame;
-        let life = Life {
-            id: around.life.id.clone(),
-            journal: OnceLock::new(),
-            clock: around.life.clock.clone(),
-            mode: around.life.mode.clone(),
-            limits: around.life.limits.clone(),
-            nesting: around.life.nesting,
-            entered: around.life.entered,
-            torn: AtomicBool::new(false),
-        };
+        let outer = &around.life;
+        let (mode, limits, clock) = (outer.mode.clone(), outer.limits.clone(), outer.clock.clone());
+        let life = Life::new(outer.id.clone(), mode, limits, outer.nesting, outer.entered, clock);
         let node = PathNode {
             parent: Some((around.node.clone(), self.step)),
             names: Arc::new(Names::of_call(what.into(), Text::new())),
