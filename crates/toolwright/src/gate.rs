@@ -240,6 +240,16 @@ impl<'g, R: Runtime> Gate<'g, R> {
         }
     }
 
+    /// The catalogue whose tools look at a step as if the caller had decided for it: the gate's own; for a composer's
+    /// composite the one that it was called in, so that no composer is a way around a veto there.
+    pub(crate) fn inspecting<'v>(&'v self, called_in: Option<&'v View<R>>) -> Option<&'v View<R>> {
+        let view = match self {
+            Self::Catalog { view, .. } => Some(*view),
+            Self::Composer(_) => called_in,
+        };
+        view.filter(|view| !view.folds.inspect.is_empty())
+    }
+
     pub(crate) fn has_checks(&self) -> bool {
         match self {
             Self::Catalog { view, .. } => view.options.policy.checks.is_some(),

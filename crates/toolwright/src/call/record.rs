@@ -237,8 +237,10 @@ fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
 async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
     let reconcile = tool.0.reconcile.as_ref()?;
     let begun = Begun::new(call.life().id.text(), doubt.begin.clone());
-    let asked = quietly(|| reconcile(begun, call.context_arc()))?;
-    let verdict = match AssertUnwindSafe(asked).catch_unwind().await.map_err(forgotten).ok()? {
+    // What it calls to find out is no call of the tool, and is not in the journal: it must see the world as it is now.
+    let aside = call.aside("reconcile");
+    let asked = aside.clone().around(|| quietly(|| reconcile(begun, call.context_arc())))?;
+    let verdict = match AssertUnwindSafe(aside.attach(asked)).catch_unwind().await.map_err(forgotten).ok()? {
         Reconciled::Happened(output) => Verdict::Happened(output),
         Reconciled::NotHappened => Verdict::NotHappened,
         Reconciled::Unknown => return None,

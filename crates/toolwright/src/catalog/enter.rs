@@ -15,7 +15,8 @@ use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{
-    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, Nesting, PathNode, RunId, Scope, Segment, StepName, current_frame,
+    slept,
 };
 use crate::journal::{Claim, End, Journal, JournalError, JournalErrorKind, RunRecord};
 use crate::lifecycle::guarded;
@@ -42,7 +43,7 @@ pub(crate) async fn from_handle<R: Runtime>(
     match current_frame() {
         None => Entry { host, tool, decision, from: None }.enter(invocation).await,
         // Boxed: a tool that calls itself would otherwise need room without an end.
-        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await,
     }
 }
 
@@ -80,17 +81,9 @@ pub(crate) fn may_call<R: Runtime>(
     input: Value,
     context: Arc<R::Context>,
 ) -> Result<(), CallError> {
-    let life = Life {
-        id: RunId::draw(),
-        journal: std::sync::OnceLock::new(),
-        kept_in: std::sync::OnceLock::new(),
-        over: std::sync::atomic::AtomicBool::new(false),
-        clock: None,
-        mode: Mode::Real,
-        limits: catalog.view.options.policy.limits.clone(),
-        entered: R::depth(&context),
-        torn: std::sync::atomic::AtomicBool::new(false),
-    };
+    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
+    let limits = catalog.view.options.policy.limits.clone();
+    let life = Life::new(RunId::draw(), Mode::Real, limits, host.nesting(), R::depth(&host.context), None);
     let frame = Frame {
         life: Arc::new(life),
         node: tool.root_node(),
@@ -101,7 +94,6 @@ pub(crate) fn may_call<R: Runtime>(
         effectless: false,
         nested: crate::frame::Nested::default(),
     };
-    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
     let scope = Arc::new(Scope { frame: Arc::new(frame), host: Arc::new(host) });
     let call = Call { scope, step: 0, reads: tool.has_side_effects() == Some(false) };
     let arguments = if input.is_null() { Value::object::<Text, Value>([]) } else { input };
@@ -118,7 +110,9 @@ pub(crate) async fn detached<R: Runtime>(
     let host = Host { view: None, live: None, context };
     match current_frame() {
         None => Entry { host, tool, decision: None, from: None }.enter(invocation).await,
-        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => {
+            inner(Entry { host, tool, decision: None, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await
+        }
     }
 }
 
@@ -203,17 +197,14 @@ impl<R: Runtime> Entry<'_, R> {
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
-            around => Arc::new(Life {
-                id: run_id.map_or_else(RunId::draw, RunId::Given),
-                journal: std::sync::OnceLock::new(),
-                kept_in: std::sync::OnceLock::new(),
-                over: std::sync::atomic::AtomicBool::new(false),
-                clock,
-                mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
-                limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
-                entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
-                torn: std::sync::atomic::AtomicBool::new(false),
-            }),
+            around => {
+                let outer = around.as_ref().map(|around| &around.frame.life);
+                let limits = self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default();
+                let nesting = outer.map_or_else(Nesting::default, |life| life.nesting).least(self.host.nesting());
+                let mode = outer.filter(|_| !tries).map_or(mode, |life| life.mode.clone());
+                let entered = outer.map_or_else(|| R::depth(&self.host.context), |life| life.entered);
+                Arc::new(Life::new(run_id.map_or_else(RunId::draw, RunId::Given), mode, limits, nesting, entered, clock))
+            }
         };
         let frame = Arc::new(Frame {
             node: self.node(starts_run),
@@ -481,7 +472,8 @@ fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), C
     if !(around.frame.effectless || around.reads) || tool.has_side_effects() == Some(false) {
         return Ok(());
     }
-    let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
+    let named = around.frame.node.names.step(around.step);
+    let caller = named.map(|step| step.tool.as_str()).filter(|tool| !tool.is_empty()).unwrap_or("a check of the host");
     let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
     let message =
         format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");
