@@ -83,6 +83,7 @@ pub(crate) fn may_call<R: Runtime>(catalog: &Catalog<R>, tool: &ToolDef<R>, inpu
         clock: None,
         mode: Mode::Real,
         limits: catalog.view.options.policy.limits.clone(),
+        nesting: Nesting::default(),
         entered: R::depth(&context),
         torn: std::sync::atomic::AtomicBool::new(false),
     };

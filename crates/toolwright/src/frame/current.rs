@@ -86,6 +86,8 @@ impl FrameRef {
         let life = Life {
             id: around.life.id.clone(),
             journal: OnceLock::new(),
+            kept_in: OnceLock::new(),
+            over: AtomicBool::new(false),
             clock: around.life.clock.clone(),
             mode: around.life.mode.clone(),
             limits: around.life.limits.clone(),
