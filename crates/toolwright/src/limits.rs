@@ -33,6 +33,9 @@ pub const COMPOSITE_DEPTH_MAX: u32 = 8;
 /// Effects of one composite that are listed; composites of composites can multiply them beyond any list.
 pub const COMPOSITE_EFFECTS_MAX: usize = 200;
 
+/// Effects of one run, or of one call in it, that are kept; of further ones it is said how many there were.
+pub const RUN_EFFECTS_MAX: usize = 10_000;
+
 /// Steps in one composite.
 pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 

@@ -15,7 +15,8 @@ use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{
-    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, Nesting, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, Nesting, PathNode, RunId, Scope, Segment, StepName, current_frame,
+    slept,
 };
 use crate::journal::{Claim, End, Journal, JournalError, JournalErrorKind, RunRecord};
 use crate::lifecycle::guarded;
@@ -74,7 +75,12 @@ pub(crate) fn nested<'a, R: Runtime>(
 }
 
 /// Stages S1 to S5 alone: whether a root call of this tool with this input may be made in this context.
-pub(crate) fn may_call<R: Runtime>(catalog: &Catalog<R>, tool: &ToolDef<R>, input: Value, context: Arc<R::Context>) -> Result<(), CallError> {
+pub(crate) fn may_call<R: Runtime>(
+    catalog: &Catalog<R>,
+    tool: &ToolDef<R>,
+    input: Value,
+    context: Arc<R::Context>,
+) -> Result<(), CallError> {
     let life = Life {
         id: RunId::draw(),
         journal: std::sync::OnceLock::new(),
@@ -114,7 +120,9 @@ pub(crate) async fn detached<R: Runtime>(
     let host = Host { view: None, live: None, context };
     match current_frame() {
         None => Entry { host, tool, decision: None, from: None }.enter(invocation).await,
-        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await,
+        Some(frame) => {
+            inner(Entry { host, tool, decision: None, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await
+        }
     }
 }
 
@@ -503,7 +511,7 @@ fn result_of<R: Runtime>(
     // A tool that reports nothing at all cannot unsay that it ran.
     let own = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
     let mut effects = nested;
-    effects.extend(own);
+    effect::gather(&mut effects, own);
     let mut notes = repairs;
     notes.extend(more.notes);
     ToolResult {

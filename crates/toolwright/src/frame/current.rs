@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context as Waking, Poll};
 
 use super::{Frame, Life, Names, Nested, PathNode, Segment};

@@ -246,7 +246,9 @@ fn a_consumer_that_delivers_to_its_own_scope_does_not_wait_for_itself() {
         own.deliver(EventName::Content, note("1.2"), note_it).await
     });
     let next = scope.deliver(EventName::Content, note("2"), note_it);
-    let both = block_on(async { tokio::time::timeout(std::time::Duration::from_secs(10), join_all([outer.left_future(), next.right_future()])).await });
+    let both = block_on(async {
+        tokio::time::timeout(std::time::Duration::from_secs(10), join_all([outer.left_future(), next.right_future()])).await
+    });
     assert!(both.unwrap().into_iter().all(|delivered| delivered.is_ok()));
     assert_eq!(*consumed.lock().unwrap(), ["1.1", "1.2", "2"]);
     assert_eq!(messages(&log.facts()), ["1", "1.1", "1.2", "2"]);

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use toolwright::journal::Record;
 use toolwright::{
-    Approver, BoxFuture, CallError, Composer, Composite, Context, Declaration, Effect, Eventually, HostChecks, Impact, Invocation,
-    Journal, MemoryJournal, Options, PipelineOptions, Policy, Reconciled, Refusal, Runtime, StepGate, StepRequest, ToolDef, Value, current_frame, json, tool,
+    Approver, BoxFuture, CallError, Composer, Composite, Context, Declaration, Effect, Eventually, HostChecks, Impact, Invocation, Journal,
+    MemoryJournal, Options, PipelineOptions, Policy, Reconciled, Refusal, Runtime, StepGate, StepRequest, ToolDef, Value, current_frame,
+    json, tool,
 };
 
 use crate::lifecycle_fixture::{App, AppCx, Close, Notes, Own, block_on, catalog, catalog_with, cx, echo, reads};
@@ -144,14 +145,15 @@ fn finding_out_what_happened_takes_no_place_among_the_calls_of_the_tool_around()
         }
     });
     let fails = of_outer.clone();
-    let outer = App::tool("outer", "Mails and logs").effect(Effect::new("write", Impact::Idempotent)).run_json(move |input: Value, call| {
-        let fails = fails.clone();
-        async move {
-            call.invoke("mail", json!({})).await?;
-            call.invoke("echo", json!({})).await?;
-            if *fails.lock().unwrap() { Err(tool_error()) } else { Ok(input) }
-        }
-    });
+    let outer =
+        App::tool("outer", "Mails and logs").effect(Effect::new("write", Impact::Idempotent)).run_json(move |input: Value, call| {
+            let fails = fails.clone();
+            async move {
+                call.invoke("mail", json!({})).await?;
+                call.invoke("echo", json!({})).await?;
+                if *fails.lock().unwrap() { Err(tool_error()) } else { Ok(input) }
+            }
+        });
     let catalog = catalog([echo("echo"), lookup, mail.echoes(), outer]);
     own.set(&catalog);
     let request = || catalog.invoke(Invocation::new("outer", json!({})).run_id("r").journal(kept.clone()), cx());

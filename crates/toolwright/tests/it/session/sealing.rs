@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier, OnceLock};
 
-use toolwright::{Diagnostics, RegisterFault, SharedRegistry, Runtime, ToolBuilder, ToolDef, json};
+use toolwright::{Diagnostics, RegisterFault, Runtime, SharedRegistry, ToolBuilder, ToolDef, json};
 
 use super::fixture::{App, Ran, call, x};
 use super::fixture::{options, registry};
