@@ -27,8 +27,8 @@ pub(crate) mod dry;
 pub(crate) mod effect;
 mod form;
 pub(crate) mod lint;
-pub(crate) mod run;
 mod reached;
+pub(crate) mod run;
 pub(crate) mod spec;
 
 use compile::Compiled;

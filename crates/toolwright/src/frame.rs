@@ -131,6 +131,24 @@ pub(crate) struct Life {
     pub(crate) torn: AtomicBool,
 }
 
+impl Life {
+    /// A run that nothing is recorded of yet.
+    pub(crate) fn new(id: RunId, mode: Mode, limits: Limits, nesting: Nesting, entered: u32, clock: Option<Arc<dyn Clock>>) -> Self {
+        Self {
+            id,
+            journal: OnceLock::new(),
+            kept_in: OnceLock::new(),
+            over: AtomicBool::new(false),
+            clock,
+            mode,
+            limits,
+            nesting,
+            entered,
+            torn: AtomicBool::new(false),
+        }
+    }
+}
+
 /// How deep composites and calls may nest: the least that any catalogue on the way here says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nesting {

@@ -29,9 +29,7 @@ pub use admission::{Admission, Difference, Divergence, Doubt, Entry, Last, Recor
 pub use history::{Claim, Claimed, Record, Resolved, RunHistory};
 pub use key::StepKey;
 pub use memory::{MemoryJournal, MemoryRun};
-pub use record::{
-    Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict,
-};
+pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
 ///

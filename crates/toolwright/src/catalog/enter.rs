@@ -81,18 +81,9 @@ pub(crate) fn may_call<R: Runtime>(
     input: Value,
     context: Arc<R::Context>,
 ) -> Result<(), CallError> {
-    let life = Life {
-        id: RunId::draw(),
-        journal: std::sync::OnceLock::new(),
-        kept_in: std::sync::OnceLock::new(),
-        over: std::sync::atomic::AtomicBool::new(false),
-        clock: None,
-        mode: Mode::Real,
-        limits: catalog.view.options.policy.limits.clone(),
-        nesting: Nesting::default(),
-        entered: R::depth(&context),
-        torn: std::sync::atomic::AtomicBool::new(false),
-    };
+    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
+    let limits = catalog.view.options.policy.limits.clone();
+    let life = Life::new(RunId::draw(), Mode::Real, limits, host.nesting(), R::depth(&host.context), None);
     let frame = Frame {
         life: Arc::new(life),
         node: tool.root_node(),
@@ -103,7 +94,6 @@ pub(crate) fn may_call<R: Runtime>(
         effectless: false,
         nested: crate::frame::Nested::default(),
     };
-    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
     let scope = Arc::new(Scope { frame: Arc::new(frame), host: Arc::new(host) });
     let call = Call { scope, step: 0, reads: tool.has_side_effects() == Some(false) };
     let arguments = if input.is_null() { Value::object::<Text, Value>([]) } else { input };
@@ -207,18 +197,14 @@ impl<R: Runtime> Entry<'_, R> {
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
-            around => Arc::new(Life {
-                id: run_id.map_or_else(RunId::draw, RunId::Given),
-                journal: std::sync::OnceLock::new(),
-                kept_in: std::sync::OnceLock::new(),
-                over: std::sync::atomic::AtomicBool::new(false),
-                clock,
-                mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
-                limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
-                nesting: around.as_ref().map_or_else(Nesting::default, |around| around.frame.life.nesting).least(self.host.nesting()),
-                entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
-                torn: std::sync::atomic::AtomicBool::new(false),
-            }),
+            around => {
+                let outer = around.as_ref().map(|around| &around.frame.life);
+                let limits = self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default();
+                let nesting = outer.map_or_else(Nesting::default, |life| life.nesting).least(self.host.nesting());
+                let mode = outer.filter(|_| !tries).map_or(mode, |life| life.mode.clone());
+                let entered = outer.map_or_else(|| R::depth(&self.host.context), |life| life.entered);
+                Arc::new(Life::new(run_id.map_or_else(RunId::draw, RunId::Given), mode, limits, nesting, entered, clock))
+            }
         };
         let frame = Arc::new(Frame {
             node: self.node(starts_run),

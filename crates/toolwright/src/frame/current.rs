@@ -4,16 +4,12 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
 use super::{Frame, Life, Names, Nested, PathNode, Segment};
 use crate::diagnostics::Diagnostics;
 use crate::value::Text;
-
-/// A check inside a check inside a check takes more stack than a call, so each counts as so many.
-const CALLS_OF_A_CHECK: u32 = 7;
 
 /// Where a call is: its run and its place in it.
 ///
@@ -83,25 +79,16 @@ impl FrameRef {
     pub(crate) fn entered(self) -> Self {
         let Some(what) = self.aside else { return self };
         let around = &self.frame;
-        let life = Life {
-            id: around.life.id.clone(),
-            journal: OnceLock::new(),
-            kept_in: OnceLock::new(),
-            over: AtomicBool::new(false),
-            clock: around.life.clock.clone(),
-            mode: around.life.mode.clone(),
-            limits: around.life.limits.clone(),
-            nesting: around.life.nesting,
-            entered: around.life.entered,
-            torn: AtomicBool::new(false),
-        };
+        let outer = &around.life;
+        let (mode, limits, clock) = (outer.mode.clone(), outer.limits.clone(), outer.clock.clone());
+        let life = Life::new(outer.id.clone(), mode, limits, outer.nesting, outer.entered, clock);
         let node = PathNode {
             parent: Some((around.node.clone(), self.step)),
             names: Arc::new(Names::of_call(what.into(), Text::new())),
             segment: Segment::Nested,
             repeats: around.node.repeats,
             depth: around.node.depth,
-            calls: around.node.calls.saturating_add(CALLS_OF_A_CHECK),
+            calls: around.node.calls.saturating_add(crate::limits::CALLS_OF_A_CHECK),
             identity: super::Identity::default(),
         };
         let frame = Frame {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolwright::journal::{JournalErrorKind, Resolution, Verdict};
-use toolwright::{Call, CallError, Catalog, Context, Fault, Invocation, Journal, MemoryJournal, Reconciled, Registry, ToolResult, Value, json, tool};
+use toolwright::{
+    Call, CallError, Catalog, Context, Fault, Invocation, Journal, MemoryJournal, Reconciled, Registry, ToolResult, Value, json, tool,
+};
 
 use crate::world::{Log, Moment, TestClock, block_on};
 

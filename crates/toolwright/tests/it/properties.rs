@@ -524,10 +524,12 @@ proptest! {
 
 /// What is written of a composite, as far as it means something: each member has a few values.
 fn declared() -> impl Strategy<Value = Json> {
-    let mapping = prop_oneof![Just(plain!({})), Just(plain!({"k": "$input.a"})), Just(plain!({"k": "$input.b"})), Just(plain!({"k": ["$input.a"]}))];
+    let mapping =
+        prop_oneof![Just(plain!({})), Just(plain!({"k": "$input.a"})), Just(plain!({"k": "$input.b"})), Just(plain!({"k": ["$input.a"]}))];
     let name = prop_oneof![Just("one"), Just("two")];
     let tool = prop_oneof![Just("read"), Just("other")];
-    let step = (name, tool, mapping.clone()).prop_map(|(name, tool, mapping)| plain!({"name": name, "tool": tool, "inputMapping": mapping}));
+    let step =
+        (name, tool, mapping.clone()).prop_map(|(name, tool, mapping)| plain!({"name": name, "tool": tool, "inputMapping": mapping}));
     let input = prop_oneof![Just(plain!({"type": "object"})), Just(plain!({"type": "object", "properties": {"a": {}}}))];
     let steps = prop::collection::vec(step, 1..3);
     (any::<bool>(), steps, prop::option::of(mapping), input, prop_oneof![Just("one"), Just("two")]).prop_map(
