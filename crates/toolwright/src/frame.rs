@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use crate::cancel::CancelToken;
 use crate::catalog::{Invocation, Live, ToolResult, View};
 use crate::composite::dry::StepOutputs;
-use crate::composite::effect::EffectRecord;
+use crate::composite::effect::{EffectRecord, gather};
 use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
 use crate::journal::{Journal, RunJournal, StepKey};
@@ -241,7 +241,7 @@ impl Nested {
     /// Notes what a call inside `step` did.
     pub(crate) fn did(&self, step: u32, effects: &[EffectRecord]) {
         if !effects.is_empty() {
-            self.with(step, |inner| inner.effects.extend(effects.iter().cloned()));
+            self.with(step, |inner| gather(&mut inner.effects, effects.iter().cloned()));
         }
     }
 

@@ -33,6 +33,9 @@ pub const COMPOSITE_DEPTH_MAX: u32 = 8;
 /// Effects of one composite that are listed; composites of composites can multiply them beyond any list.
 pub const COMPOSITE_EFFECTS_MAX: usize = 200;
 
+/// Effects of one run, or of one call in it, that are kept; of further ones it is said how many there were.
+pub const RUN_EFFECTS_MAX: usize = 10_000;
+
 /// Steps in one composite.
 pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 
@@ -77,6 +80,10 @@ pub const MEMORY_JOURNAL_RUNS_MAX: usize = 1_000;
 
 /// How deep calls may nest inside each other, composites or not, unless the host says otherwise.
 pub const CALL_DEPTH_MAX: u32 = 64;
+
+/// As so many calls around it counts a check, hook or reconciler of the host's for what it calls: one inside another
+/// takes more stack than a call inside a call.
+pub const CALLS_OF_A_CHECK: u32 = 7;
 
 /// How often `complete` may hand one turn on to another invocation, unless the host says otherwise.
 pub const DECISION_REWRITES_MAX: u32 = 4;

@@ -497,7 +497,7 @@ fn result_of<R: Runtime>(
     // A tool that reports nothing at all cannot unsay that it ran.
     let own = if effect_of_leaf && reported.is_empty() { ran() } else { reported };
     let mut effects = nested;
-    effects.extend(own);
+    effect::gather(&mut effects, own);
     let mut notes = repairs;
     notes.extend(more.notes);
     ToolResult {

@@ -36,6 +36,8 @@ pub enum EffectRecord {
     },
     /// A tool reported this itself.
     Reported(Value),
+    /// So many more, after [`RUN_EFFECTS_MAX`](crate::limits::RUN_EFFECTS_MAX): nothing else is kept of them.
+    LeftOut(u64),
 }
 
 /// Which step an effect belongs to.
@@ -66,6 +68,7 @@ impl EffectRecord {
     pub fn to_value(&self) -> Value {
         let mut pairs: Vec<(Text, Value)> = match self {
             Self::Reported(value) => return value.clone(),
+            Self::LeftOut(count) => return crate::json!({ "kind": "leftOut", "count": count }),
             Self::Ran(step) | Self::WouldRun { step, .. } => vec![
                 (arcstr::literal!("kind"), "step".into()),
                 (arcstr::literal!("step"), Value::String(step.step.clone())),
@@ -89,6 +92,25 @@ impl EffectRecord {
             pairs.push((arcstr::literal!("via"), Value::array(via.iter().cloned().map(Value::String))));
         }
         Value::object(pairs)
+    }
+}
+
+/// Adds to the effects of a run as many as are kept.
+pub(crate) fn gather(kept: &mut Vec<EffectRecord>, more: impl IntoIterator<Item = EffectRecord>) {
+    for effect in more {
+        let count = match (&effect, kept.last()) {
+            (EffectRecord::LeftOut(count), _) => *count,
+            (_, Some(EffectRecord::LeftOut(_))) => 1,
+            _ if kept.len() >= crate::limits::RUN_EFFECTS_MAX => 1,
+            _ => {
+                kept.push(effect);
+                continue;
+            }
+        };
+        match kept.last_mut() {
+            Some(EffectRecord::LeftOut(before)) => *before = before.saturating_add(count),
+            _ => kept.push(EffectRecord::LeftOut(count)),
+        }
     }
 }
 

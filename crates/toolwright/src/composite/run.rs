@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::effect::{EffectRecord, StepRecord};
+use super::effect::{EffectRecord, StepRecord, gather};
 use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::{EventName, payload};
@@ -192,7 +192,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             && let Some(dry) = not_executed(&call, index, name, &tool, &self.passage.arguments)
         {
             let (output, effect) = dry?;
-            self.effects.push(effect);
+            gather(&mut self.effects, [effect]);
             self.last = None;
             self.passage.answer = Answer::new(output);
             return Ok(());
@@ -209,14 +209,14 @@ impl<'a, R: Runtime> Running<'a, R> {
         }
         let inside = self.scope.frame.nested.take_effects(position);
         if !inside.is_empty() {
-            self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
+            gather(&mut self.effects, inside.into_iter().map(|effect| effect.under(&name.name)));
         }
         match self.passage.answer.more.take() {
             Some(more) => self.keep(index, name, more, side_effects, tool.is_composite()),
             None => {
                 self.last = None;
                 if side_effects && !tool.is_composite() {
-                    self.effects.push(EffectRecord::Ran(record(index, name)));
+                    gather(&mut self.effects, [EffectRecord::Ran(record(index, name))]);
                 }
             }
         }
@@ -226,10 +226,10 @@ impl<'a, R: Runtime> Running<'a, R> {
     /// Keeps what a step's tool said beside its output.
     fn keep(&mut self, index: usize, name: &StepName, mut more: Box<More>, side_effects: bool, nested: bool) {
         match more.effects.take() {
-            Some(inner) if nested => self.effects.extend(inner.into_iter().map(|effect| effect.under(&name.name))),
+            Some(inner) if nested => gather(&mut self.effects, inner.into_iter().map(|effect| effect.under(&name.name))),
             // A tool that reports nothing at all cannot unsay that it ran.
-            Some(reported) if !reported.is_empty() => self.effects.extend(reported),
-            _ if side_effects && !nested => self.effects.push(EffectRecord::Ran(record(index, name))),
+            Some(reported) if !reported.is_empty() => gather(&mut self.effects, reported),
+            _ if side_effects && !nested => gather(&mut self.effects, [EffectRecord::Ran(record(index, name))]),
             _ => {}
         }
         self.notes.append(&mut more.notes);
@@ -239,10 +239,10 @@ impl<'a, R: Runtime> Running<'a, R> {
     #[cold]
     fn stopped(&mut self, index: usize, name: &StepName, source: CallError) -> CallError {
         let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
-        self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
-        self.effects.extend(source.effects().iter().map(|effect| effect.clone().under(&name.name)));
+        gather(&mut self.effects, inside.into_iter().map(|effect| effect.under(&name.name)));
+        gather(&mut self.effects, source.effects().iter().map(|effect| effect.clone().under(&name.name)));
         if source.effect_state() == EffectState::Happened && !matches!(source.fault(), Fault::Step(_) | Fault::Output(_)) {
-            self.effects.push(EffectRecord::Ran(record(index, name)));
+            gather(&mut self.effects, [EffectRecord::Ran(record(index, name))]);
         }
         Fault::Step(StepError {
             composite: self.program.names.composite.clone(),

@@ -11,9 +11,6 @@ use super::{Frame, Life, Names, Nested, PathNode, Segment};
 use crate::diagnostics::Diagnostics;
 use crate::value::Text;
 
-/// A check inside a check inside a check takes more stack than a call, so each counts as so many.
-const CALLS_OF_A_CHECK: u32 = 7;
-
 /// Where a call is: its run and its place in it.
 ///
 /// A task that a tool starts does not inherit it; hand it on with [`FrameRef::attach`].
@@ -91,7 +88,7 @@ impl FrameRef {
             segment: Segment::Nested,
             repeats: around.node.repeats,
             depth: around.node.depth,
-            calls: around.node.calls.saturating_add(CALLS_OF_A_CHECK),
+            calls: around.node.calls.saturating_add(crate::limits::CALLS_OF_A_CHECK),
             identity: super::Identity::default(),
         };
         let frame = Frame {

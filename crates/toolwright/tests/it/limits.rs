@@ -167,3 +167,26 @@ fn a_tool_that_calls_itself_meets_the_usual_limit_and_not_the_end_of_the_stack()
     let error = block_on(Registry::new().with(again).unwrap().seal().invoke(Invocation::new("again", json!({})), ())).unwrap_err();
     assert_eq!(error.code(), "calls_too_deep");
 }
+
+#[test]
+fn of_effects_without_an_end_it_is_said_how_many_are_not_listed() {
+    let log = Log::new();
+    let mail = tool("mail", "Mails").writes().run_json(|input, _| async move { Ok(input) });
+    let many = limits::RUN_EFFECTS_MAX + 5;
+    let busy = tool("busy", "Mails and mails").writes().run_json(move |input, call: Call| async move {
+        for _ in 0..many {
+            call.invoke("mail", json!({})).await?;
+        }
+        Ok(input)
+    });
+    let catalog = catalog([mail, busy, log.writes("last")], &steps(&[("b", "busy", json!({})), ("l", "last", json!({}))]));
+    let result = block_on(run(&catalog, "busy", json!({}))).unwrap();
+    // It is not listed itself either.
+    assert_eq!(result.effects.len(), limits::RUN_EFFECTS_MAX + 1);
+    assert_eq!(result.effects.last(), Some(&toolwright::EffectRecord::LeftOut(6)));
+    let result = block_on(run(&catalog, "main", json!({}))).unwrap();
+    assert_eq!((result.effects.len(), log.tools().len()), (limits::RUN_EFFECTS_MAX + 1, 1));
+    let listed = result.to_value();
+    let last = listed.get("effects").and_then(Value::as_array).and_then(<[Value]>::last);
+    assert_eq!(last, Some(&json!({ "kind": "leftOut", "count": 7 })));
+}
