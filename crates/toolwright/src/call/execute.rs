@@ -84,6 +84,17 @@ enum Running<'a> {
     Over,
 }
 
+/// One look at a handler, inside its own call. When it is at its end, what is left of it is dropped in the same place.
+fn polled(running: &mut Running<'_>, waking: &mut Waking<'_>) -> Poll<Result<Answer, ToolError>> {
+    let Running::Handler(tool) = running else { return Poll::Pending };
+    let polled = tool.as_mut().poll(waking);
+    if polled.is_ready() {
+        let left = std::mem::replace(running, Running::Over);
+        quietly(|| drop(left));
+    }
+    polled
+}
+
 /// A running tool, and what ends it: its answer, a panic, or the end of its life. One without side effects is
 /// dropped at once when cancelled; one with them is told, and has a grace period to answer. A composite is left to
 /// its steps, each of which does the same.
@@ -108,8 +119,11 @@ impl<R: Runtime> Execution<'_, R> {
         if let Some(call) = self.call.take() {
             return self.first_look(call, waking);
         }
-        let polled = match &mut self.running {
-            Running::Handler(tool) => within(&mut self.current, || tool.as_mut().poll(waking)),
+        let heard = match &mut self.running {
+            Running::Handler(_) => {
+                let running = &mut self.running;
+                within(&mut self.current, || polled(running, waking))
+            }
             Running::Composite(steps) => match steps.as_mut().poll(waking) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(answer)) => return Poll::Ready(self.answered(answer)),
@@ -119,7 +133,7 @@ impl<R: Runtime> Execution<'_, R> {
                 return Poll::Ready(Err(Fault::NoHandler { tool: self.tool.0.name.clone() }.into()));
             }
         };
-        self.heard(polled)
+        self.heard(heard)
     }
 
     /// Starts the tool and looks at it, as one call on this thread.
@@ -130,12 +144,12 @@ impl<R: Runtime> Execution<'_, R> {
                 let reads = self.tool.has_side_effects() == Some(false);
                 self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads, aside: None });
                 let running = &mut self.running;
-                let polled = within(&mut self.current, || {
+                let heard = within(&mut self.current, || {
                     // Kept before it is polled: what is left of one that breaks down is dropped under a guard.
                     *running = Running::Handler(handler.handle(arguments, call));
-                    if let Running::Handler(tool) = running { tool.as_mut().poll(waking) } else { Poll::Pending }
+                    polled(running, waking)
                 });
-                self.heard(polled)
+                self.heard(heard)
             }
             Body::Composite(body) => {
                 self.running = Running::Composite(Box::pin(composite::run::run(call, body, arguments)));
@@ -182,7 +196,7 @@ impl<R: Runtime> Execution<'_, R> {
 
     #[cold]
     fn dropped_by_cancellation(&self) -> bool {
-        matches!(self.running, Running::Handler(_)) && self.tool.has_side_effects() == Some(false) && self.frame.cancel.is_cancelled()
+        !self.tool.is_composite() && self.tool.has_side_effects() == Some(false) && self.frame.cancel.is_cancelled()
     }
 
     fn look_at_grace(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {
