@@ -350,6 +350,9 @@ impl Begins {
             (None, None) => None,
         };
         let Some(journal) = journal else { return Ok(()) };
+        if tool.0.sensitive && !call::quietly(|| journal.keeps_secrets()).unwrap_or(false) {
+            return Err(call::unencrypted(tool));
+        }
         let mut record = RunRecord::new(life.id.text(), tool.0.name.clone(), input);
         record.calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
         record.created = life.now();
