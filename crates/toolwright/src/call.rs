@@ -69,7 +69,20 @@ pub(crate) fn enter<R: Runtime>(
     decision: Option<&R::Decision>,
     gate: Option<&Gate<'_, R>>,
 ) -> Result<(), CallError> {
-    judge(call, tool, passage, decision, gate).map_err(|error| report::refused(call, tool, error))
+    let judged = if asks_host(call, tool, gate) {
+        call.aside("check").around(|| judge(call, tool, passage, decision, gate))
+    } else {
+        judge(call, tool, passage, decision, gate)
+    };
+    judged.map_err(|error| report::refused(call, tool, error))
+}
+
+/// Whether hooks have a say. They are asked as the host's code about this very call, whoever made it.
+#[inline]
+fn asks_host<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_, R>>) -> bool {
+    tool.0.hooks.is_some()
+        || tool.composite().is_some_and(|composite| composite.depends_on_steps())
+        || gate.is_some_and(|gate| gate.inspecting(call.scope.host.view.as_deref()).is_some())
 }
 
 #[inline]
@@ -108,13 +121,14 @@ fn judge<R: Runtime>(
     }
     arguments(call, tool, passage, by_page)?;
     let made;
-    let decision = match gate {
-        Some(Gate::Catalog { view, .. }) if !view.folds.inspect.is_empty() => {
+    let inspecting = gate.and_then(|gate| gate.inspecting(call.scope.host.view.as_deref()));
+    let decision = match (gate, inspecting) {
+        (_, Some(view)) => {
             passage.now = None;
             made = inspected(view, call, tool, &passage.arguments)?;
             made.as_ref()
         }
-        Some(_) if decision.is_none() && tool.0.hooks.as_ref().is_some_and(|hooks| hooks.authorize.is_some()) => {
+        (Some(_), None) if decision.is_none() && tool.0.hooks.as_ref().is_some_and(|hooks| hooks.authorize.is_some()) => {
             made = R::decision_for(tool.name(), &passage.arguments);
             made.as_ref()
         }
@@ -128,17 +142,19 @@ fn judge<R: Runtime>(
 
 /// S2. Composites nest only so deep, calls too, and none reaches itself.
 fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_, R>>) -> Result<(), CallError> {
-    let policy = call.scope.host.view.as_ref().map(|view| &view.options.policy);
+    let nesting = call.nesting();
     let calls = call.node().calls;
-    if calls >= policy.map_or(limits::CALL_DEPTH_MAX, |policy| policy.calls) {
+    if calls >= nesting.calls {
         return Err(Fault::CallsTooDeep { calls }.into());
     }
     // Behind a composer's gate, a composite looks at its depth and its cycles itself.
-    let Some(policy) = policy.filter(|_| !matches!(gate, Some(Gate::Composer(_)))) else { return Ok(()) };
+    if call.scope.host.view.is_none() || matches!(gate, Some(Gate::Composer(_))) {
+        return Ok(());
+    }
     let Some(composite) = tool.composite() else { return Ok(()) };
     let depth = call.depth();
-    if depth >= policy.depth {
-        return Err(Fault::NestingTooDeep { depth, max: policy.depth }.into());
+    if depth >= nesting.depth {
+        return Err(Fault::NestingTooDeep { depth, max: nesting.depth }.into());
     }
     if call.node().is_inside(composite.address(), 0, tool.name()) {
         let mut path = call.node().lineage();
@@ -293,7 +309,7 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
         depth: call.depth(),
         steps_follow: tool.composite().is_some_and(|composite| gate.sees_steps_of(composite)),
     };
-    let deciding = pin!(AssertUnwindSafe(gate.admit(&request)).catch_unwind());
+    let deciding = pin!(AssertUnwindSafe(call.aside("check").attach(gate.admit(&request))).catch_unwind());
     // A person who is asked may never answer; whoever cancels the run must not wait for that.
     let decided = match select(deciding, pin!(request.cancel.cancelled())).await {
         Either::Left((decided, _)) => decided,

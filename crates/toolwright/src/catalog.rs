@@ -151,6 +151,9 @@ impl Invocation {
 
     /// Name of the run: with the path of a call it makes the idempotency key, and the journal knows the run by it. The
     /// same id again takes the run up again. Without one, an id is drawn that nobody has had.
+    ///
+    /// Given inside a tool, it begins a run of its own in the journal of the run around it, unless
+    /// [`journal`](Self::journal) says another one.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
         self.run_id = Some(id.into());
         self
@@ -163,6 +166,9 @@ impl Invocation {
     }
 
     /// Cancels it when so much time has passed. Needs a clock; without one, the call is refused.
+    ///
+    /// A tool without side effects is dropped at once. One with side effects is told, by [`crate::Call::cancel`], and has the
+    /// grace of [`crate::Limits::grace`] to answer: let such a tool look at its token while it waits.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -181,6 +187,10 @@ impl Invocation {
     }
 
     /// Where intents and outcomes are written, in place of what the host's port says. A dry run writes none.
+    ///
+    /// A run has one journal: for a call that is part of a run which has one, this is not used, and neither is the owner,
+    /// session, principal or context key; a note in the result says so. Where the run around it has none, the call begins a
+    /// run of its own in this one, as it does in what the port of its catalogue says.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
         self
@@ -204,7 +214,8 @@ impl Invocation {
         self
     }
 
-    /// Who takes the run up, and for how long nobody else may. Without a lease, the next one takes it over.
+    /// Who takes the run up, and for how long nobody else may. Without a lease, the next one takes it over. A lease needs a
+    /// clock; without one, the call is refused.
     pub fn claimed_by(mut self, owner: impl Into<Text>, lease: Option<Duration>) -> Self {
         let said = self.said.get_or_insert_default();
         said.owner = Some(owner.into());

@@ -110,6 +110,10 @@ pages! {
         "The call would enter a composite that is being run already. The message shows the way, outermost tool first. Nothing of the inner one has run.",
         "a composite with a step whose tool calls the composite",
         "Take out the call that leads back.";
+    "caller_reads_only", "a tool that only reads may not have others change something",
+        "A tool that declares that it changes nothing has called one that does not declare the same. Or the call is inside a composite that was accepted as one that changes nothing. The inner call has not been started.",
+        "a tool with `reads()` that calls one with `writes()`",
+        "Declare what the calling tool does: `writes()` when it lets others write. The host then lists it where composites use it.";
     "dry_run_needs_output", "a dry run needs the output of a step that it does not execute",
         "A dry run executes no step with side effects and no nested composite; it goes on with the output that you give.",
         "toolwright dry-run TOOL, for a composite with a step that writes",

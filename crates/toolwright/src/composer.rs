@@ -2,6 +2,12 @@
 //! tools, build composites, run pipelines. Composites of a catalogue use the
 //! catalogue as gate and need none of this.
 //!
+//! A composer's gate is the host's own. Each step goes through every stage of a call: the tool's own `available`, its
+//! schemas, its `authorize`, the gate's checks, the journal of the run. What belongs to a catalogue applies where the
+//! composite is called in one: its `inspect` hooks, its schemas of output protocols, its limits and ports. A
+//! pipeline that the host runs by itself is in no catalogue, even when its tools were registered in one: nobody inspects
+//! its steps, no protocol is checked, and its limits are those of the tool around it, or the general ones.
+//!
 //! In reading order: [`Composer`] is made with a [`StepGate`]; a [`Binding`] changes what it is bound to;
 //! [`Validation`] is its quick look at a specification; [`PipelineOptions`] say how one is run.
 

@@ -31,6 +31,7 @@ pub(crate) mod dry;
 pub(crate) mod effect;
 mod form;
 pub(crate) mod lint;
+mod reached;
 pub(crate) mod run;
 pub(crate) mod spec;
 

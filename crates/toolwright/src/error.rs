@@ -14,6 +14,7 @@ use crate::tool::Aftermath;
 use crate::value::Text;
 
 mod fault;
+mod model;
 mod result;
 
 pub use fault::{Fault, OutputError, StepError, Unresolved};
@@ -59,8 +60,18 @@ pub enum EffectState {
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct CallError(Box<Failed>);
+
+impl std::fmt::Debug for CallError {
+    /// What a person can read, since it is what `main` prints of it; with `{:#?}` all that is in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if f.alternate() {
+            return f.debug_tuple("CallError").field(&self.0).finish();
+        }
+        f.write_str(&self.message())?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n  help: {help}"))
+    }
+}
 
 #[derive(Debug)]
 struct Failed {
@@ -69,6 +80,8 @@ struct Failed {
     leaf: Option<Leaf>,
     /// The host's own code for it.
     public_code: Option<Text>,
+    /// It was cancelled since it took longer than this.
+    timeout: Option<std::time::Duration>,
 }
 
 /// What is known of the effect of a failed root call that is no composite.
@@ -99,7 +112,7 @@ pub enum Retry {
 
 impl From<Fault> for CallError {
     fn from(fault: Fault) -> Self {
-        Self(Box::new(Failed { fault, leaf: None, public_code: None }))
+        Self(Box::new(Failed { fault, leaf: None, public_code: None, timeout: None }))
     }
 }
 
@@ -171,6 +184,14 @@ impl CallError {
         }
     }
 
+    /// Says that it was its time that ran out, if that is what cancelled it.
+    pub(crate) fn timed_out(mut self, timeout: std::time::Duration) -> Self {
+        if matches!(self.root_cause(), Fault::Cancelled { .. } | Fault::Aborted) {
+            self.0.timeout = Some(timeout);
+        }
+        self
+    }
+
     /// The code for the outside: the host's own for this error if it has one, otherwise [`CallError::code`].
     pub fn public_code(&self) -> &str {
         self.0.public_code.as_deref().unwrap_or_else(|| self.code())
@@ -234,7 +255,10 @@ impl CallError {
             Fault::FailedBefore { .. } | Fault::Diverged { .. } => Retry::Never,
             // Somebody else has the run, it is another one, or it cannot be read: the same again would end the same way.
             Fault::Journal { error, state: EffectState::NotStarted, .. }
-                if matches!(error.kind, JournalErrorKind::Diverged | JournalErrorKind::Fenced | JournalErrorKind::Corrupt) =>
+                if matches!(
+                    error.kind,
+                    JournalErrorKind::Diverged | JournalErrorKind::Fenced | JournalErrorKind::Corrupt | JournalErrorKind::Unknown
+                ) =>
             {
                 Retry::Never
             }

@@ -18,7 +18,7 @@ use crate::composite::dry::StepOutputs;
 use crate::composite::effect::EffectRecord;
 use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
-use crate::journal::{RunJournal, StepKey};
+use crate::journal::{Journal, RunJournal, StepKey};
 use crate::limits::Limits;
 use crate::runtime::{Rt, Runtime};
 use crate::tool::BoxFuture;
@@ -117,13 +117,55 @@ pub(crate) struct Life {
     pub(crate) id: RunId,
     /// Opened when the run's first call may be made.
     pub(crate) journal: OnceLock<Arc<dyn RunJournal>>,
+    /// Where that was opened: runs that begin inside this one are kept there too.
+    pub(crate) kept_in: OnceLock<Arc<dyn Journal>>,
+    /// It ended and its journal was told: whoever was left behind begins nothing more in it.
+    pub(crate) over: AtomicBool,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
+    pub(crate) nesting: Nesting,
     /// Composites entered before the run, as the caller says.
     pub(crate) entered: u32,
     /// An outcome could not be written: what is recorded of the run has a hole.
     pub(crate) torn: AtomicBool,
+}
+
+impl Life {
+    /// A run that nothing is recorded of yet.
+    pub(crate) fn new(id: RunId, mode: Mode, limits: Limits, nesting: Nesting, entered: u32, clock: Option<Arc<dyn Clock>>) -> Self {
+        Self {
+            id,
+            journal: OnceLock::new(),
+            kept_in: OnceLock::new(),
+            over: AtomicBool::new(false),
+            clock,
+            mode,
+            limits,
+            nesting,
+            entered,
+            torn: AtomicBool::new(false),
+        }
+    }
+}
+
+/// How deep composites and calls may nest: the least that any catalogue on the way here says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nesting {
+    pub(crate) depth: u32,
+    pub(crate) calls: u32,
+}
+
+impl Nesting {
+    pub(crate) fn least(self, other: Self) -> Self {
+        Self { depth: self.depth.min(other.depth), calls: self.calls.min(other.calls) }
+    }
+}
+
+impl Default for Nesting {
+    fn default() -> Self {
+        Self { depth: crate::limits::COMPOSITE_DEPTH_MAX, calls: crate::limits::CALL_DEPTH_MAX }
+    }
 }
 
 impl Life {
@@ -273,6 +315,14 @@ pub(crate) struct Host<R: Runtime> {
     pub(crate) context: Arc<R::Context>,
 }
 
+impl<R: Runtime> Host<R> {
+    /// How deep the catalogue lets composites and calls nest.
+    pub(crate) fn nesting(&self) -> Nesting {
+        let policy = self.view.as_ref().map(|view| &view.options.policy);
+        policy.map_or_else(Nesting::default, |policy| Nesting { depth: policy.depth, calls: policy.calls })
+    }
+}
+
 /// A frame and where it runs.
 pub(crate) struct Scope<R: Runtime> {
     pub(crate) frame: Arc<Frame>,
@@ -357,7 +407,12 @@ impl<R: Runtime> Call<R> {
 
     /// Where this call is, to hand on to a task of its own.
     pub fn frame(&self) -> FrameRef {
-        FrameRef { frame: self.scope.frame.clone(), step: self.step, reads: self.reads }
+        FrameRef { frame: self.scope.frame.clone(), step: self.step, reads: self.reads, aside: None }
+    }
+
+    /// Where the host's code about this call is: what it calls is counted on from here and has no effects.
+    pub(crate) fn aside(&self, what: &'static str) -> FrameRef {
+        FrameRef { aside: Some(what), ..self.frame() }
     }
 
     /// Composites entered to get here: those of this run on top of those the caller says it had entered before.
@@ -421,6 +476,11 @@ impl<R: Runtime> Call<R> {
         let from = crate::catalog::enter::Nested { frame: self.frame(), place: Some((place, keyed)) };
         let invocation = Invocation::new(tool, input);
         crate::catalog::enter::nested(view, self.scope.host.live.as_ref(), &self.scope.host.context, from, invocation)
+    }
+
+    /// How deep composites and calls may nest here.
+    pub(crate) fn nesting(&self) -> Nesting {
+        self.scope.host.nesting().least(self.life().nesting)
     }
 
     pub(crate) fn life(&self) -> &Life {

@@ -144,9 +144,9 @@ impl Chainability {
     pub fn help(self, tool: &str) -> Option<String> {
         match self {
             Self::Free | Self::Listed => None,
-            Self::NotListed => {
-                Some(format!("the host can list it by this exact name: add `{tool}` to `sideEffectingTools` (in a program, `may_chain`); a composite or a tool cannot"))
-            }
+            Self::NotListed => Some(format!(
+                "the host can list it by this exact name: add `{tool}` to `sideEffectingTools` (in a program, `may_chain`); a composite or a tool cannot"
+            )),
             Self::Undeclared => Some(format!(
                 "listing it is not enough: its owner, or the host in `tools: {{ {tool}: {{ effect: … }} }}`, must say whether it has side effects (in a program, `reads()` or `writes()`)"
             )),
@@ -238,6 +238,16 @@ impl<'g, R: Runtime> Gate<'g, R> {
                 Some(gate) => gate.admit(step).get().await,
             },
         }
+    }
+
+    /// The catalogue whose tools look at a step as if the caller had decided for it: the gate's own; for a composer's
+    /// composite the one that it was called in, so that no composer is a way around a veto there.
+    pub(crate) fn inspecting<'v>(&'v self, called_in: Option<&'v View<R>>) -> Option<&'v View<R>> {
+        let view = match self {
+            Self::Catalog { view, .. } => Some(*view),
+            Self::Composer(_) => called_in,
+        };
+        view.filter(|view| !view.folds.inspect.is_empty())
     }
 
     pub(crate) fn has_checks(&self) -> bool {

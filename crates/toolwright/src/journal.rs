@@ -29,7 +29,7 @@ pub use admission::{Admission, Difference, Divergence, Doubt, Entry, Last, Recor
 pub use history::{Claim, Claimed, Record, Resolved, RunHistory};
 pub use key::StepKey;
 pub use memory::{MemoryJournal, MemoryRun};
-pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, Verdict};
+pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
 ///
@@ -97,6 +97,8 @@ pub enum JournalErrorKind {
     Unknown,
     /// The call needs no answer, or has another one already.
     NotInDoubt,
+    /// The run ended: a task that a tool of it left behind begins nothing more in it.
+    Ended,
 }
 
 /// The journal said no.
@@ -142,6 +144,7 @@ impl JournalError {
             JournalErrorKind::Diverged => "give this run an id of its own, or run the recorded tool with the recorded input",
             JournalErrorKind::Unknown => "load the run to see its calls",
             JournalErrorKind::NotInDoubt => "load the run to see what is recorded of the call",
+            JournalErrorKind::Ended => "wait for the task before the tool answers, or give its calls a run id of their own",
         }
     }
 
@@ -149,6 +152,12 @@ impl JournalError {
     pub fn fenced(run: &str, epoch: u64, newest: u64) -> Self {
         let reason = format!("run `{}` was claimed again: this is claim {epoch}, and the newest is {newest}", crate::cut(run, 80));
         Self::new(JournalErrorKind::Fenced, reason)
+    }
+
+    /// The run ended, and a call of it would begin now.
+    pub fn ended(run: &str) -> Self {
+        let reason = format!("run `{}` ended before this call began", crate::cut(run, 80));
+        Self::new(JournalErrorKind::Ended, reason)
     }
 
     /// No run has this id.
@@ -168,6 +177,7 @@ impl std::fmt::Display for JournalError {
             JournalErrorKind::Diverged => "a run of this id is there and is another one",
             JournalErrorKind::Unknown => "the journal does not have it",
             JournalErrorKind::NotInDoubt => "there is nothing to answer",
+            JournalErrorKind::Ended => "the run is over",
         };
         write!(f, "{what}: {}", self.reason)
     }
@@ -179,6 +189,13 @@ impl std::error::Error for JournalError {}
 ///
 /// [`MemoryJournal`] is one; a host writes its own over any store, with [`admit`], [`answerable`] and
 /// [`Claim::may_supersede`] as its rules. `testing::journal_conformance` says whether it keeps them.
+///
+/// The newest claim wins, also over one whose process is alive. What that one began may then still have its effect, so a
+/// journal that can know that the claim under which a call began is alive says so: the call's doubt is
+/// [`at_work`](Doubt::at_work), and the answer that it did not happen is refused as [`JournalErrorKind::Claimed`], until
+/// the call's outcome comes, refused or not, or it is abandoned, or the claim is let go. [`MemoryJournal`] knows it from
+/// what [`Journal::open`] gave being held. A journal that outlives its process can know it from the lease: a claim is alive
+/// until its lease is over. Without a lease it knows nothing, and it is for the host not to run one run twice at once.
 ///
 /// ```
 /// use toolwright::journal::{Admission, Begin, Claim, Finish, RunRecord, StepKey};
@@ -219,7 +236,8 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalErrorKind::Unknown`] when there is no such run or call, [`JournalErrorKind::NotInDoubt`] when the
-    /// call needs no answer or has another one.
+    /// call needs no answer or has another one, [`JournalErrorKind::Claimed`] when it is said not to have happened and
+    /// somebody is at work on it.
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
 
     /// Whether what is written here is encrypted, so that nobody reads a secret who can read the place where it is kept. When
@@ -276,7 +294,7 @@ pub trait RunJournal: Send + Sync {
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
 
     /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
-    /// Changes no answer, since a call without an outcome is treated the same; it only tells at once.
+    /// A call without an outcome is treated the same; it only tells at once that nobody is at work on it any more.
     fn abandoned(&self, key: &StepKey) {
         let _ = key;
     }

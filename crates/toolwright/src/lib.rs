@@ -140,7 +140,8 @@ pub use runtime::{AsDecision, Decision, IntoContext, Phase, Rt, Runtime};
 pub use schema::{Repair, SchemaError, SchemaIssue};
 pub use session::{ForgeError, ForgeTest, Session, SessionError};
 pub use tool::{
-    Answer, Begun, BoxFuture, Effect, Example, Goals, Handler, Impact, NoInput, Origin, Reconciled, Tool, ToolBuilder, ToolDef, ToolError, tool,
+    Answer, Begun, BoxFuture, Effect, Example, Goals, Handler, Impact, NoInput, Origin, Reconciled, Tool, ToolBuilder, ToolDef, ToolError,
+    tool,
 };
 pub use value::{Number, Object, Shape, Text, Value};
 

@@ -216,7 +216,9 @@ impl<R: Runtime> Options<R> {
     }
 
     /// The diagnostic scope of a [`crate::Catalog::call`], by context. `None` records nothing of it and of what is
-    /// called inside it; without the port it is inherited.
+    /// called inside it; without the port it is inherited. A [`crate::Catalog::invoke`] does not ask it: it goes by
+    /// [`crate::Invocation::diagnostics`], then by [`crate::Catalog::set_diagnostics`], which begins with
+    /// [`Options::execution`].
     pub fn diagnostics(mut self, port: impl Fn(&R::Context) -> Option<Diagnostics> + Send + Sync + 'static) -> Self {
         self.diagnostics = Some(Arc::new(port));
         self
@@ -307,7 +309,7 @@ impl<R: Runtime> Options<R> {
         self
     }
 
-    /// How many events the catalogue keeps; 0 keeps none and costs nothing.
+    /// How many events the catalogue keeps, [`limits::TOOL_EVENTS_MAX`] by default; 0 keeps none and costs nothing.
     pub fn events(mut self, capacity: usize) -> Self {
         self.events = capacity;
         self

@@ -6,6 +6,6 @@ pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};
 
 pub use crate::{
-    Access, AsDecision, Call, CallError, Catalog, Composite, Decision, Effect, Impact, Invocation, Lifecycle, ModelField, NoInput, Options, Phase, Policy, Protocol,
-    Refusal, Registry, Rt, Rule, Runtime, Tool, ToolBuilder, ToolDef, ToolError, ToolResult, Value, json, tool,
+    Access, AsDecision, Call, CallError, Catalog, Composite, Decision, Effect, Impact, Invocation, Lifecycle, ModelField, NoInput, Options,
+    Phase, Policy, Protocol, Refusal, Registry, Rt, Rule, Runtime, Tool, ToolBuilder, ToolDef, ToolError, ToolResult, Value, json, tool,
 };

@@ -313,10 +313,11 @@ impl<R: Runtime> Registry<R> {
     }
 
     fn judged(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
-        match as_composite(declaration) {
+        let judged = match as_composite(declaration) {
             Some(composite) => self.judged_composite(composite),
             None => self.judged_tool(declaration),
-        }
+        };
+        judged.map_err(|error| error.knowing(self.view.known()))
     }
 
     fn judged_tool(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {

@@ -92,7 +92,7 @@ pub trait Runtime: Sized + Send + Sync + 'static {
 /// A decision that can say what it asks for. Implement it for an own enum of decisions.
 ///
 /// ```
-/// use toolwright::AsDecision;
+/// use toolwright::{AsDecision, Value, json};
 /// enum Move { Say(String), Use(String) }
 /// impl AsDecision for Move {
 ///     fn invocation_id(&self) -> &str {
@@ -100,6 +100,17 @@ pub trait Runtime: Sized + Send + Sync + 'static {
 ///             Self::Say(_) => "say",
 ///             Self::Use(tool) => tool,
 ///         }
+///     }
+///     // Without this, a tool gets no arguments.
+///     fn arguments(&self) -> Value {
+///         match self {
+///             Self::Say(text) => json!({ "text": text.as_str() }),
+///             Self::Use(_) => json!({}),
+///         }
+///     }
+///     // Without this, tools that `inspect` decisions cannot inspect the steps of a composite, which are then refused.
+///     fn for_tool(tool: &str, _input: &Value) -> Option<Self> {
+///         Some(Self::Use(tool.into()))
 ///     }
 /// }
 /// assert_eq!(Move::Say("hello".into()).invocation_id(), "say");

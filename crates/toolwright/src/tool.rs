@@ -23,6 +23,7 @@ use crate::runtime::{Rt, Runtime};
 use crate::schema::{CompiledSchema, SchemaError};
 use crate::value::{Text, Value};
 
+mod adopt;
 pub mod answer;
 pub(crate) mod builder;
 pub mod effect;

@@ -31,6 +31,10 @@ mod gate;
 mod gates_meet;
 #[path = "it/hooks.rs"]
 mod hooks;
+#[path = "it/journal_claims.rs"]
+mod journal_claims;
+#[path = "it/journal_inside.rs"]
+mod journal_inside;
 #[path = "it/journal_resuming.rs"]
 mod journal_resuming;
 #[path = "it/journal_rules.rs"]

@@ -128,7 +128,7 @@ impl<R: Runtime> Execution<'_, R> {
         match &self.tool.0.body {
             Body::Handler(handler) => {
                 let reads = self.tool.has_side_effects() == Some(false);
-                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads });
+                self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads, aside: None });
                 let running = &mut self.running;
                 let polled = within(&mut self.current, || {
                     // Kept before it is polled: what is left of one that breaks down is dropped under a guard.
@@ -193,8 +193,31 @@ impl<R: Runtime> Execution<'_, R> {
     }
 
     fn cancelled_with(&mut self, state: EffectState) -> Poll<Result<(), CallError>> {
-        self.running = Running::Over;
+        self.leave();
         Poll::Ready(Err(Fault::Cancelled { state }.into()))
+    }
+}
+
+impl<R: Runtime> Execution<'_, R> {
+    /// Drops what is left of the tool, as part of its own call: what its parts do then is not their caller's. It may
+    /// break down: that changes nothing of how it ended.
+    fn leave(&mut self) {
+        match std::mem::replace(&mut self.running, Running::Over) {
+            Running::Handler(tool) => {
+                let current = &mut self.current;
+                quietly(|| within(current, || drop(tool)));
+            }
+            Running::Composite(steps) => {
+                quietly(|| drop(steps));
+            }
+            Running::NotStarted | Running::Over => {}
+        }
+    }
+}
+
+impl<R: Runtime> Drop for Execution<'_, R> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -215,7 +238,7 @@ impl<R: Runtime> Future for Execution<'_, R> {
         });
         if polled.is_ready() {
             // What is left of the tool may break down while it is dropped: that changes nothing of how it ended.
-            quietly(|| this.running = Running::Over);
+            this.leave();
         }
         polled
     }

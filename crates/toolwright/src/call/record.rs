@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use futures_util::FutureExt;
 
 use super::execute::panic_message;
-use super::{Passage, execute, forgotten, happened, quietly, report};
+use super::{Passage, execute, forgotten, happened, quietly, report, within_limits};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Frame, Host};
 use crate::journal::{
@@ -17,7 +17,7 @@ use crate::journal::{
 use crate::lifecycle::hooks::guarded;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
-use crate::tool::{Begun, Aftermath, Answer, BoxFuture, Reconciled, ToolDef};
+use crate::tool::{Aftermath, Answer, Begun, BoxFuture, Reconciled, ToolDef};
 use crate::value::Value;
 
 /// Execution between two records of the journal.
@@ -33,6 +33,9 @@ pub(super) async fn recorded<R: Runtime>(
         return Err(super::unencrypted(tool));
     }
     let key = call.key();
+    if frame.life.over.load(Ordering::Acquire) {
+        return Err(unstarted(JournalError::ended(&frame.life.id.text())));
+    }
     let checkpoint = checkpoint(&call, tool)?;
     if let Some(checkpoint) = &checkpoint {
         passage.now = None;
@@ -129,11 +132,12 @@ fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, k
     begin.fingerprint = tool.0.fingerprint;
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
-        composite.written().clone()
+        (composite.written().clone(), composite.reached())
     });
     if spec.is_some() || checkpoint.is_some() || !passage.repairs.is_empty() {
         let repairs = std::mem::take(&mut passage.repairs);
-        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint }));
+        let (spec, tools) = spec.map_or((None, Vec::new()), |(spec, tools)| (Some(spec), tools));
+        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint, tools }));
     }
     begin
 }
@@ -159,25 +163,64 @@ async fn not_new<R: Runtime>(
     let doubt = match admission {
         Admission::Proceed { .. } => return Ok(Asked::Begun),
         Admission::InDoubt(doubt) => doubt,
-        settled => return settled_by(settled, frame, tool, passage),
+        settled => return settled_by(settled, frame, call, tool, passage),
     };
+    // Whoever is at work on it may have its effect after the world was asked.
+    if doubt.at_work {
+        return Err(in_doubt(frame, doubt));
+    }
     let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
+    if let Verdict::Happened(Some(output)) = &resolution.verdict {
+        fits(frame, call, tool, output)?;
+    }
     asked(|| journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
     let begin = intent(frame, tool, passage, &call.key(), checkpoint);
     match asked(|| journal.begin(begin)).await.map_err(unstarted)? {
         Admission::Proceed { .. } => Ok(Asked::Begun),
-        settled => settled_by(settled, frame, tool, passage),
+        settled => settled_by(settled, frame, call, tool, passage),
     }
 }
 
-fn settled_by<R: Runtime>(admission: Admission, frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage) -> Result<Asked, CallError> {
+fn settled_by<R: Runtime>(
+    admission: Admission,
+    frame: &Frame,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    passage: &mut Passage,
+) -> Result<Asked, CallError> {
     match admission {
         Admission::Proceed { .. } => Ok(Asked::Begun),
-        Admission::Replay(recorded) => replay(*recorded, passage).map(|()| Asked::Answered),
+        Admission::Replay(recorded) => {
+            if recorded.more.as_ref().is_some_and(|more| more.answered_by.is_some())
+                && let Ok(Some(output)) = &recorded.outcome
+            {
+                fits(frame, call, tool, output)?;
+            }
+            replay(*recorded, passage).map(|()| Asked::Answered)
+        }
         Admission::Failed(failure) => Err(Fault::FailedBefore { failure, tool: tool.0.name.clone() }.into()),
         Admission::Diverged(divergence) => Err(Fault::Diverged { divergence }.into()),
         Admission::InDoubt(doubt) => Err(in_doubt(frame, doubt)),
     }
+}
+
+/// Whether what somebody else says the tool gave is something that it may give. The run waits if it is not, and is not
+/// over: the call did happen, and nobody knows what came of it.
+fn fits<R: Runtime>(frame: &Frame, call: &Call<R>, tool: &ToolDef<R>, output: &Value) -> Result<(), CallError> {
+    let checked = within_limits(output, "output", frame, happened(tool)).and_then(|()| {
+        let protocol = tool.0.produces.as_ref().and_then(|id| call.scope.host.view.as_ref()?.output_schema(id));
+        match tool.0.output.as_ref().into_iter().chain(protocol).find(|schema| !schema.accepts(output)) {
+            None => Ok(()),
+            Some(schema) => {
+                let (tool, issues, value) = (tool.0.name.clone(), schema.issues(output), Some(output.clone()));
+                Err(Fault::InvalidOutput { tool, issues, state: EffectState::Happened, value }.into())
+            }
+        }
+    });
+    if checked.is_err() {
+        frame.life.torn.store(true, Ordering::Release);
+    }
+    checked
 }
 
 fn in_doubt(frame: &Frame, doubt: Box<Doubt>) -> CallError {
@@ -197,8 +240,10 @@ fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
 async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
     let reconcile = tool.0.reconcile.as_ref()?;
     let begun = Begun::new(call.life().id.text(), doubt.begin.clone());
-    let asked = quietly(|| reconcile(begun, call.context_arc()))?;
-    let verdict = match AssertUnwindSafe(asked).catch_unwind().await.map_err(forgotten).ok()? {
+    // What it calls to find out is no call of the tool, and is not in the journal: it must see the world as it is now.
+    let aside = call.aside("reconcile");
+    let asked = aside.clone().around(|| quietly(|| reconcile(begun, call.context_arc())))?;
+    let verdict = match AssertUnwindSafe(aside.attach(asked)).catch_unwind().await.map_err(forgotten).ok()? {
         Reconciled::Happened(output) => Verdict::Happened(output),
         Reconciled::NotHappened => Verdict::NotHappened,
         Reconciled::Unknown => return None,

@@ -15,9 +15,10 @@ use crate::composite::run::not_executed;
 use crate::diagnostics::{Diagnostics, Recorder};
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{
-    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, PathNode, RunId, Scope, Segment, StepName, current_frame, slept,
+    Call, Clock, Frame, FrameRef, Host, Identity, Life, Mode, Names, Nesting, PathNode, RunId, Scope, Segment, StepName, current_frame,
+    slept,
 };
-use crate::journal::{Claim, End, Journal, JournalError, RunRecord};
+use crate::journal::{Claim, End, Journal, JournalError, JournalErrorKind, RunRecord};
 use crate::lifecycle::guarded;
 use crate::runtime::Runtime;
 use crate::tool::{Answer, BoxFuture, ToolDef};
@@ -42,7 +43,7 @@ pub(crate) async fn from_handle<R: Runtime>(
     match current_frame() {
         None => Entry { host, tool, decision, from: None }.enter(invocation).await,
         // Boxed: a tool that calls itself would otherwise need room without an end.
-        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => inner(Entry { host, tool, decision, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await,
     }
 }
 
@@ -73,6 +74,33 @@ pub(crate) fn nested<'a, R: Runtime>(
     inner(Entry { host, tool: &entry.tool, decision: None, from: Some(from) }, invocation)
 }
 
+/// Stages S1 to S5 alone: whether a root call of this tool with this input may be made in this context.
+pub(crate) fn may_call<R: Runtime>(
+    catalog: &Catalog<R>,
+    tool: &ToolDef<R>,
+    input: Value,
+    context: Arc<R::Context>,
+) -> Result<(), CallError> {
+    let host = Host { view: Some(catalog.view.clone()), live: Some(catalog.live.clone()), context };
+    let limits = catalog.view.options.policy.limits.clone();
+    let life = Life::new(RunId::draw(), Mode::Real, limits, host.nesting(), R::depth(&host.context), None);
+    let frame = Frame {
+        life: Arc::new(life),
+        node: tool.root_node(),
+        cancel: CancelToken::never(),
+        diagnostics: Diagnostics::clone(&catalog.live.diagnostics.load()),
+        logger: None,
+        resumed: false,
+        effectless: false,
+        nested: crate::frame::Nested::default(),
+    };
+    let scope = Arc::new(Scope { frame: Arc::new(frame), host: Arc::new(host) });
+    let call = Call { scope, step: 0, reads: tool.has_side_effects() == Some(false) };
+    let arguments = if input.is_null() { Value::object::<Text, Value>([]) } else { input };
+    let mut passage = Passage { arguments, ..Passage::default() };
+    call::enter(&call, tool, &mut passage, None, None)
+}
+
 /// A composite that a composer built or runs: there is no catalogue around it. Inside a tool, it is that tool's.
 pub(crate) async fn detached<R: Runtime>(
     tool: &ToolDef<R>,
@@ -82,7 +110,9 @@ pub(crate) async fn detached<R: Runtime>(
     let host = Host { view: None, live: None, context };
     match current_frame() {
         None => Entry { host, tool, decision: None, from: None }.enter(invocation).await,
-        Some(frame) => inner(Entry { host, tool, decision: None, from: Some(Nested { frame, place: None }) }, invocation).await,
+        Some(frame) => {
+            inner(Entry { host, tool, decision: None, from: Some(Nested { frame: frame.entered(), place: None }) }, invocation).await
+        }
     }
 }
 
@@ -111,9 +141,7 @@ impl<R: Runtime> Entry<'_, R> {
     /// Ends the call's life after `timeout`; the call itself says how it ended.
     async fn within(self, timeout: Duration, mut invocation: Invocation) -> Result<ToolResult, CallError> {
         let Some(clock) = self.clock(&invocation) else {
-            let message = "a timeout needs a clock, and there is none".to_owned();
-            let help = Some("give one with `Options::clock` or `Invocation::clock`".to_owned());
-            return Err(Fault::Refused { code: arcstr::literal!("no_clock"), message, help, details: None }.into());
+            return Err(no_clock("a timeout"));
         };
         let (source, token): (CancelSource, CancelToken) = invocation.cancel.child();
         invocation.cancel = token;
@@ -121,7 +149,7 @@ impl<R: Runtime> Entry<'_, R> {
             Either::Left((outcome, _)) => outcome,
             Either::Right(((), running)) => {
                 source.cancel();
-                running.await
+                running.await.map_err(|error| error.timed_out(timeout))
             }
         }
     }
@@ -132,8 +160,18 @@ impl<R: Runtime> Entry<'_, R> {
         invocation.clock.clone().or(around).or_else(port)
     }
 
+    /// What the host's port says; none without a port.
+    fn journal(&self) -> Result<Option<Arc<dyn Journal>>, CallError> {
+        let Some(view) = &self.host.view else { return Ok(None) };
+        ported(view, &self.host.context)
+    }
+
     async fn run(self, mut invocation: Invocation) -> Result<ToolResult, CallError> {
         let around = self.from.as_ref().map(|from| from.frame.clone());
+        let clock = self.clock(&invocation);
+        if clock.is_none() && invocation.said.as_ref().is_some_and(|said| said.lease.is_some()) {
+            return Err(no_clock("a lease"));
+        }
         // A dry run that is asked for inside a real one is a run of its own, and has no effect.
         let dry_in = |around: &FrameRef| matches!(around.frame.life.mode, Mode::Real) && !matches!(invocation.mode, Mode::Real);
         let tries = around.as_ref().is_some_and(dry_in);
@@ -141,23 +179,32 @@ impl<R: Runtime> Entry<'_, R> {
             let refused = |error| call::nobody(self.host.live.as_deref(), Some(around), &invocation, error);
             unannounced(around, self.tool).map_err(refused)?;
         }
+        let mut starts_run = around.is_none() || invocation.run_id.is_some() || tries;
+        // Nobody writes down what happens in the run around it, and here somebody wants it written: a run of its own.
+        let unwritten = |around: &&FrameRef| around.frame.life.journal.get().is_none() && matches!(around.frame.life.mode, Mode::Real);
+        if let Some(around) = around.as_ref().filter(|_| !starts_run).filter(unwritten) {
+            if invocation.journal.is_none() {
+                let refused = |error| call::nobody(self.host.live.as_deref(), Some(around), &invocation, error);
+                let journal = self.journal().map_err(refused)?;
+                invocation.journal = journal;
+            }
+            starts_run = invocation.journal.is_some();
+        }
+        let unused = if starts_run { None } else { unused_for_nested(&invocation) };
         let cancel = self.cancel(&mut invocation);
         let diagnostics = self.diagnostics(invocation.diagnostics.take());
         let logger = self.logger(invocation.logger.take());
-        let clock = self.clock(&invocation);
         let Invocation { input, run_id, mode, journal, said, .. } = invocation;
-        let starts_run = around.is_none() || run_id.is_some() || tries;
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
-            around => Arc::new(Life {
-                id: run_id.map_or_else(RunId::draw, RunId::Given),
-                journal: std::sync::OnceLock::new(),
-                clock,
-                mode: around.as_ref().filter(|_| !tries).map_or(mode, |around| around.frame.life.mode.clone()),
-                limits: self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default(),
-                entered: around.as_ref().map_or_else(|| R::depth(&self.host.context), |around| around.frame.life.entered),
-                torn: std::sync::atomic::AtomicBool::new(false),
-            }),
+            around => {
+                let outer = around.as_ref().map(|around| &around.frame.life);
+                let limits = self.host.view.as_ref().map(|view| view.options.policy.limits.clone()).unwrap_or_default();
+                let nesting = outer.map_or_else(Nesting::default, |life| life.nesting).least(self.host.nesting());
+                let mode = outer.filter(|_| !tries).map_or(mode, |life| life.mode.clone());
+                let entered = outer.map_or_else(|| R::depth(&self.host.context), |life| life.entered);
+                Arc::new(Life::new(run_id.map_or_else(RunId::draw, RunId::Given), mode, limits, nesting, entered, clock))
+            }
         };
         let frame = Arc::new(Frame {
             node: self.node(starts_run),
@@ -169,8 +216,12 @@ impl<R: Runtime> Entry<'_, R> {
             nested: crate::frame::Nested::default(),
             life,
         });
-        let begins = starts_run.then_some(Begins { journal, said });
-        let outcome = self.dispatch(frame, input, begins).await;
+        let surrounding = around.as_ref().map(|around| around.frame.life.clone());
+        let begins = starts_run.then_some(Begins { journal, said, surrounding });
+        let mut outcome = self.dispatch(frame, input, begins).await;
+        if let (Ok(result), Some(note)) = (&mut outcome, unused) {
+            result.notes.push(note);
+        }
         if let Some(around) = around.filter(|_| !tries) {
             let effects = match &outcome {
                 Ok(result) => &result.effects,
@@ -302,6 +353,7 @@ async fn perform<R: Runtime>(
 /// The end of a run, told to its journal. One that waits for somebody to find out what happened is not over, and
 /// neither is one of which the journal does not know everything.
 async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<ToolResult, CallError> {
+    frame.life.over.store(true, std::sync::atomic::Ordering::Release);
     let end = match &outcome {
         _ if frame.life.torn.load(std::sync::atomic::Ordering::Acquire) => None,
         Ok(_) => Some(End::ok()),
@@ -330,6 +382,8 @@ async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<
 struct Begins {
     journal: Option<Arc<dyn Journal>>,
     said: Option<Box<Said>>,
+    /// The run around the call that begins this one.
+    surrounding: Option<Arc<Life>>,
 }
 
 impl Begins {
@@ -339,19 +393,23 @@ impl Begins {
         if !matches!(life.mode, Mode::Real) {
             return Ok(());
         }
-        let unopened = |error| CallError::from(Fault::Journal { phase: "open", error, state: EffectState::NotStarted, value: None });
-        let port = host.view.as_ref().and_then(|view| view.options.journal.as_ref());
-        let journal = match (self.journal, port) {
-            (Some(journal), _) => Some(journal),
-            // Nobody knows where it would have to be written: that is no reason to go without.
-            (None, Some(port)) => {
-                guarded("journal", || Ok(port(&host.context))).map_err(|refusal| unopened(JournalError::unwritable(refusal.message)))?
-            }
-            (None, None) => None,
+        let around = self.surrounding.as_ref().and_then(|around| Some((around, around.kept_in.get()?)));
+        let journal = match (self.journal, around, &host.view) {
+            (Some(journal), ..) => Some(journal),
+            (None, Some((_, journal)), _) => Some(journal.clone()),
+            (None, None, Some(view)) => ported(view, &host.context)?,
+            (None, None, None) => None,
         };
         let Some(journal) = journal else { return Ok(()) };
         if tool.0.sensitive && !call::quietly(|| journal.keeps_secrets()).unwrap_or(false) {
             return Err(call::unencrypted(tool));
+        }
+        if let Some((around, kept_in)) = around
+            && Arc::ptr_eq(kept_in, &journal)
+            && around.id.text() == life.id.text()
+        {
+            let reason = format!("run `{}` is the one around this call", crate::cut(&life.id.text(), 80));
+            return Err(unopened(JournalError::new(JournalErrorKind::Claimed, reason)));
         }
         let mut record = RunRecord::new(life.id.text(), tool.0.name.clone(), input);
         record.calls = 1 + tool.composite().map_or(0, |composite| composite.spec().steps.len());
@@ -370,6 +428,7 @@ impl Begins {
             Ok(run) => {
                 // Opened once a run.
                 let _ = life.journal.set(run);
+                let _ = life.kept_in.set(journal);
                 Ok(())
             }
             Err(error) => Err(unopened(error)),
@@ -377,12 +436,47 @@ impl Begins {
     }
 }
 
+fn unopened(error: JournalError) -> CallError {
+    Fault::Journal { phase: "open", error, state: EffectState::NotStarted, value: None }.into()
+}
+
+/// What the host's port says. When it breaks down, nobody knows where it would have to be written: that is no reason to
+/// go without.
+fn ported<R: Runtime>(view: &View<R>, context: &R::Context) -> Result<Option<Arc<dyn Journal>>, CallError> {
+    let Some(port) = &view.options.journal else { return Ok(None) };
+    guarded("journal", || Ok(port(context))).map_err(|refusal| unopened(JournalError::unwritable(refusal.message)))
+}
+
+#[cold]
+fn no_clock(what: &str) -> CallError {
+    let message = format!("{what} needs a clock, and there is none");
+    let help = Some("give one with `Options::clock` or `Invocation::clock`".to_owned());
+    Fault::Refused { code: arcstr::literal!("no_clock"), message, help, details: None }.into()
+}
+
+/// What was said about a run, for a call that is part of one that began before.
+fn unused_for_nested(invocation: &Invocation) -> Option<Text> {
+    let said = invocation.said.as_deref();
+    let given = [
+        ("journal", invocation.journal.is_some()),
+        ("owner", said.is_some_and(|said| said.owner.is_some())),
+        ("session", said.is_some_and(|said| said.session.is_some())),
+        ("principal", said.is_some_and(|said| said.principal.is_some())),
+        ("context key", said.is_some_and(|said| said.context_key.is_some())),
+    ];
+    let unused: Vec<&str> = given.into_iter().filter_map(|(what, given)| given.then_some(what)).collect();
+    let given = unused.join(", ");
+    let note = || format!("not used: {given}; this call is part of the run around it, and a run id would begin one of its own");
+    (!unused.is_empty()).then(|| note().into())
+}
+
 /// A tool that says it changes nothing may not have others change something.
 fn unannounced<R: Runtime>(around: &FrameRef, tool: &ToolDef<R>) -> Result<(), CallError> {
     if !(around.frame.effectless || around.reads) || tool.has_side_effects() == Some(false) {
         return Ok(());
     }
-    let caller = around.frame.node.names.step(around.step).map_or("", |step| step.tool.as_str());
+    let named = around.frame.node.names.step(around.step);
+    let caller = named.map(|step| step.tool.as_str()).filter(|tool| !tool.is_empty()).unwrap_or("a check of the host");
     let (caller, name) = (crate::cut(caller, 80), crate::cut(tool.name(), 80));
     let message =
         format!("`{caller}`, or a composite around it, was accepted as one that changes nothing, and `{name}` is not such a tool");

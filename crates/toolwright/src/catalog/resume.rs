@@ -5,16 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Catalog, Invocation, Registered, ToolResult, View};
+use crate::call;
 use crate::cancel::CancelToken;
-use crate::composite::{Composite, EffectRecord};
+use crate::composite::{Composite, CompositeBody, EffectRecord};
 use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, EffectState, Fault};
+use crate::fingerprint::{self, Fingerprint};
 use crate::frame::{Clock, RunId};
 use crate::journal::{
     Begin, Claim, End, Eventually, FORMAT, Finish, ForgedSpec, Journal, JournalError, JournalErrorKind, Last, Record, Resolution,
-    RunHistory, RunJournal, RunRecord, StepKey,
+    RunHistory, RunJournal, RunRecord, StepKey, StepTool,
 };
 use crate::options::Options;
+use crate::refusal::Refusal;
 use crate::registry::{RegisterError, Registry};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::session;
@@ -35,6 +38,7 @@ pub struct ResumeOptions<R: Runtime = Rt> {
     diagnostics: Option<Diagnostics>,
     clock: Option<Arc<dyn Clock>>,
     claim: Option<(Text, Option<std::time::Duration>)>,
+    principal: Option<Text>,
 }
 
 impl<R: Runtime> std::fmt::Debug for ResumeOptions<R> {
@@ -45,7 +49,15 @@ impl<R: Runtime> std::fmt::Debug for ResumeOptions<R> {
 
 impl<R: Runtime> Default for ResumeOptions<R> {
     fn default() -> Self {
-        Self { accept: BTreeSet::new(), options: None, cancel: CancelToken::never(), diagnostics: None, clock: None, claim: None }
+        Self {
+            accept: BTreeSet::new(),
+            options: None,
+            cancel: CancelToken::never(),
+            diagnostics: None,
+            clock: None,
+            claim: None,
+            principal: None,
+        }
     }
 }
 
@@ -55,7 +67,8 @@ impl<R: Runtime> ResumeOptions<R> {
         Self::default()
     }
 
-    /// Tools that may have changed since the run began. A composite's steps may not, whatever is accepted.
+    /// Tools that may have changed since the run began. A composite's steps may not, whatever is accepted; the tools of its
+    /// steps may, each by its own name, and then the composite need not be named for that.
     pub fn accept<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.accept.extend(tools.into_iter().map(Into::into));
         self
@@ -91,11 +104,20 @@ impl<R: Runtime> ResumeOptions<R> {
         self
     }
 
+    /// On whose behalf it is taken up. A run that was begun on behalf of somebody else is refused.
+    pub fn principal(mut self, principal: impl Into<Text>) -> Self {
+        self.principal = Some(principal.into());
+        self
+    }
+
     fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
         let mut invocation = Invocation::new(run.tool.clone(), run.input.clone());
         invocation = invocation.run_id(run.id.clone()).journal(journal).cancel(std::mem::take(&mut self.cancel));
         invocation.diagnostics = self.diagnostics.take();
         invocation.clock = self.clock.take();
+        if let Some(principal) = self.principal.take() {
+            invocation = invocation.principal(principal);
+        }
         match self.claim.take() {
             Some((owner, lease)) => invocation.claimed_by(owner, lease),
             None => invocation,
@@ -104,9 +126,10 @@ impl<R: Runtime> ResumeOptions<R> {
 }
 
 impl<R: Runtime> Catalog<R> {
-    /// Takes up a run where it stopped. A run that succeeded gives its result again. Otherwise composites that were forged for
-    /// it are made again under today's policy, every tool that it used is compared with what there is now, and the root is
-    /// called with the same run id and input: what is done is not done again.
+    /// Takes up a run where it stopped. A run that succeeded gives its result again, to a context in which its root may be
+    /// called. Otherwise composites that were forged for it are made again under today's policy, every tool of this catalogue
+    /// that it used is compared with what there is now, and the root is called with the same run id and input: what is done
+    /// is not done again. Tools of other catalogues, and behind a composer's gate, are compared when their turn comes.
     ///
     /// The context is the host's to make again, from the `context_key` that it gave.
     ///
@@ -127,9 +150,9 @@ impl<R: Runtime> Catalog<R> {
     /// ```
     ///
     /// # Errors
-    /// `journal` when the run is not there or cannot be read, the code of the registration when a forged composite is not
-    /// admitted any more, `changed_tool` when a tool changed that was not accepted, each before anything runs; and whatever
-    /// ends the run itself.
+    /// `journal` when the run is not there or cannot be read, `denied` when it is somebody else's, the code of the registration
+    /// when a forged composite is not admitted any more, `changed_tool` when a tool changed that was not accepted, each before
+    /// anything runs; and whatever ends the run itself.
     pub async fn resume_run(
         &self,
         journal: &Arc<dyn Journal>,
@@ -138,17 +161,34 @@ impl<R: Runtime> Catalog<R> {
         mut options: ResumeOptions<R>,
     ) -> Result<ToolResult, CallError> {
         let context = context.into_context();
-        let history = match journal.load(run).get().await {
+        let history = match call::asked(|| journal.load(run)).await {
             Ok(Some(history)) => history,
             Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
+            // What broke down was reading.
+            Err(JournalError { kind: JournalErrorKind::Unwritable, reason }) => {
+                return Err(unreadable(JournalError::new(JournalErrorKind::Unreadable, reason)));
+            }
             Err(error) => return Err(unreadable(error)),
         };
+        if let (Some(whose), Some(by)) = (&history.run.principal, &options.principal)
+            && whose != by
+        {
+            return Err(not_theirs(&history.run));
+        }
         if history.run.format > FORMAT {
             let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
             return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
         }
         if let Some(result) = finished(&history, self) {
-            return Ok(result);
+            let found;
+            let catalog = if self.has(&history.run.tool) {
+                self
+            } else {
+                found = self.rebuilt(&history.run, options.options.take())?;
+                &found
+            };
+            let root = catalog.require(&history.run.tool)?;
+            return super::enter::may_call(catalog, root.tool(), history.run.input, context).map(|()| result);
         }
         let catalog = self.rebuilt(&history.run, options.options.take())?;
         let changed = accepted_changes(&catalog, &history, &options.accept)?;
@@ -202,6 +242,13 @@ fn unreadable(error: JournalError) -> CallError {
     Fault::Journal { phase: "load", error, state: EffectState::NotStarted, value: None }.into()
 }
 
+#[cold]
+fn not_theirs(run: &RunRecord) -> CallError {
+    let reason = format!("run `{}` was begun on behalf of somebody else", crate::cut(&run.id, 80));
+    let refusal = Refusal::new("denied", reason).help("who began it takes it up again, or the host says nothing of whom it is for");
+    Fault::Denied { tool: run.tool.clone(), refusal }.into()
+}
+
 fn refused(error: &RegisterError) -> CallError {
     let help = error.issues().into_iter().find_map(|issue| issue.help);
     let details = crate::json!({ "tool": error.tool() });
@@ -243,34 +290,93 @@ fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<To
     })
 }
 
-/// Compares every tool that the run used with what there is now. Gives those that changed and are accepted.
-///
-/// A composite changes with each tool of its steps. When its specification is the same, accepting it, or one of those
-/// tools, is enough.
+/// Compares every tool of this catalogue that the run used, or that its composites reach, with what there is now. Gives
+/// those that changed and are accepted. A tool that this catalogue does not have is another one's, or behind a composer's
+/// gate: its own intent is compared when its turn comes.
 fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &BTreeSet<Text>) -> Result<BTreeSet<Text>, CallError> {
     let mut accepted = BTreeSet::new();
     let mut refused: Vec<Text> = Vec::new();
+    let mut refuse = |tool: &Text| {
+        if !refused.contains(tool) {
+            refused.push(tool.clone());
+        }
+    };
     let begun = history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None });
     for begin in begun {
         let tool = Text::from(begin.tool());
-        let entry = view.get(&tool);
-        let same = match (&begin.fingerprint, entry) {
-            (Some(then), Some(now)) => then == now.fingerprint(),
-            (None, now) => now.is_some_and(|now| now.is_composite() == begin.composite),
-            (Some(_), None) => false,
-        } && !spec_changed(begin, entry.map(|entry| entry.tool()));
-        if same || refused.contains(&tool) {
+        let Some(entry) = view.get(&tool) else {
+            if begin.key.path() == history.run.tool.as_str() {
+                refuse(&tool);
+            } else if accept.contains(&tool) {
+                accepted.insert(tool);
+            }
+            continue;
+        };
+        if spec_changed(begin, Some(entry.tool())) {
+            refuse(&tool);
             continue;
         }
-        let by_step =
-            || entry.and_then(|entry| entry.composite()).is_some_and(|body| body.tools().iter().any(|tool| accept.contains(tool)));
-        if !spec_changed(begin, entry.map(|entry| entry.tool())) && entry.is_some() && (accept.contains(&tool) || by_step()) {
-            accepted.insert(tool);
-        } else {
-            refused.push(tool);
+        if begin.fingerprint.is_none_or(|then| then == *entry.fingerprint()) {
+            continue;
         }
+        let changed = match entry.composite() {
+            None => Changed { by_name: vec![tool.clone()], never: Vec::new() },
+            Some(body) => changed_in(view, entry, body, begin),
+        };
+        let unaccepted = changed.by_name.iter().filter(|changed| !accept.contains(*changed));
+        for changed in unaccepted.chain(&changed.never) {
+            refuse(&tool);
+            refuse(changed);
+        }
+        accepted.insert(tool);
+        accepted.extend(changed.by_name);
     }
     if refused.is_empty() { Ok(accepted) } else { Err(Fault::ChangedTool { tools: refused }.into()) }
+}
+
+/// Tools that changed.
+struct Changed {
+    /// Accepted by name.
+    by_name: Vec<Text>,
+    /// Never accepted.
+    never: Vec<Text>,
+}
+
+/// What changed in a composite whose specification is the same: tools that it reaches, and itself or composites in it when
+/// the change of those tools does not explain theirs.
+fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &CompositeBody<R>, begin: &Begin) -> Changed {
+    let then: &[StepTool] = begin.more.as_ref().map_or(&[], |more| &more.tools);
+    let before = |tool: &Text| then.iter().find(|then| then.tool == *tool);
+    let (mut changed, mut never) = (Vec::new(), Vec::new());
+    for now in body.reached() {
+        match before(&now.tool) {
+            Some(then) if then.fingerprint == now.fingerprint => {}
+            // A composite's own change is looked at below; other steps in it are no change that could be accepted.
+            Some(then) if now.spec.is_some() && then.spec == now.spec => {
+                let inner = view.get(&now.tool).and_then(|entry| Some((entry, entry.composite()?)));
+                if inner.is_none_or(|(entry, body)| with_steps(entry.tool(), body, &before) != Some(then.fingerprint)) {
+                    changed.push(now.tool);
+                }
+            }
+            Some(then) if now.spec.is_some() || then.spec.is_some() => never.push(now.tool),
+            // Where it is not known what it was, it counts as changed.
+            Some(_) | None => changed.push(now.tool),
+        }
+    }
+    if with_steps(entry.tool(), body, &before).is_none_or(|hash| Some(hash) != begin.fingerprint) {
+        changed.push(entry.tool().0.name.clone());
+    }
+    Changed { by_name: changed, never }
+}
+
+/// The hash that a composite of today would have with its steps' tools as they were.
+fn with_steps<'a, R: Runtime>(
+    tool: &ToolDef<R>,
+    body: &CompositeBody<R>,
+    before: &impl Fn(&Text) -> Option<&'a StepTool>,
+) -> Option<Fingerprint> {
+    let steps: Option<Vec<&Fingerprint>> = body.spec().steps.iter().map(|step| before(&step.tool).map(|then| &then.fingerprint)).collect();
+    Some(fingerprint::of(tool, Some(body.written()), steps?.into_iter()))
 }
 
 /// Whether a composite has other steps now, or is none any more.
@@ -316,6 +422,10 @@ impl Journal for Accepting {
     fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
         self.journal.unfinished()
     }
+
+    fn keeps_secrets(&self) -> bool {
+        self.journal.keeps_secrets()
+    }
 }
 
 impl RunJournal for AcceptingRun {
@@ -344,5 +454,9 @@ impl RunJournal for AcceptingRun {
 
     fn epoch(&self) -> u64 {
         self.run.epoch()
+    }
+
+    fn keeps_secrets(&self) -> bool {
+        self.run.keeps_secrets()
     }
 }

@@ -6,7 +6,8 @@ use std::sync::PoisonError;
 
 use crate::value::{Text, Value};
 
-/// Outputs by step name, or by `outer/inner` for a rehearsal. A key with `null` counts as given.
+/// Outputs by step name, or by `outer/inner` for a rehearsal. A key with `null` counts as given. In the key of a
+/// rehearsal, a `/` or `%` of a step's own name is written `%2F` or `%25`.
 ///
 /// Given to [`Invocation::dry`](crate::Invocation::dry) and [`rehearse`](crate::Invocation::rehearse).
 ///

@@ -34,7 +34,7 @@ const HEAD_FIELDS: [&str; 18] = [
 /// What is handed on to the reader of specifications.
 const SPEC_FIELDS: [&str; 4] = ["mode", "steps", "strictMode", "output"];
 
-const PAGE_STRICT: &str = "page";
+pub(super) const PAGE_STRICT: &str = "page";
 
 impl<R: Runtime> Composite<R> {
     /// Everything of it that is data: the head beside the specification, in one object. What has its usual value is left

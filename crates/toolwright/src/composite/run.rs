@@ -7,7 +7,7 @@ use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::{EventName, payload};
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
-use crate::frame::{Call, Frame, Identity, Mode, Nested, PathNode, Scope, Segment, StepName};
+use crate::frame::{Call, Frame, FrameRef, Identity, Mode, Nested, PathNode, Scope, Segment, StepName};
 use crate::gate::{Chainability, Gate};
 use crate::limits;
 use crate::reference::eval::{Missing, Values};
@@ -47,8 +47,9 @@ pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, inpu
         },
     };
     let depth = call.depth();
-    if depth >= limits::COMPOSITE_DEPTH_MAX {
-        return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
+    let max = call.nesting().depth;
+    if depth >= max {
+        return Err(Fault::NestingTooDeep { depth, max }.into());
     }
     let lease = Lease { body, program: Some(body.take_program()) };
     match &lease.program {
@@ -98,7 +99,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             diagnostics: around.scope(call.step),
             logger: around.logger.clone(),
             resumed: false,
-            effectless: around.effectless || accepted_without_effects(call, body),
+            effectless: around.effectless || accepted_without_effects(call, body, program),
             nested: Nested::default(),
         };
         let scope = Arc::new(Scope { frame: Arc::new(frame), host: call.scope.host.clone() });
@@ -159,7 +160,15 @@ impl<'a, R: Runtime> Running<'a, R> {
     /// Resolve now, judge again, map, check the arguments, run the very instance that was judged. Leaves the answer in
     /// the passage.
     async fn step(&mut self, index: usize, step: &Step, name: &StepName, input: &Value) -> Result<(), CallError> {
-        let (tool, verdict) = self.gate.resolve(index, &name.tool);
+        let position = u32::try_from(index).unwrap_or(u32::MAX);
+        let (tool, verdict) = match self.gate {
+            Gate::Catalog { .. } => self.gate.resolve(index, &name.tool),
+            // The gate is the host's code about this step.
+            Gate::Composer(_) => {
+                let place = FrameRef { frame: self.scope.frame.clone(), step: position, reads: true, aside: Some("check") };
+                place.around(|| self.gate.resolve(index, &name.tool))
+            }
+        };
         let Some(tool) = tool.filter(|_| verdict.is_allowed()) else {
             return Err(refused(verdict, &name.tool).into());
         };
@@ -176,8 +185,7 @@ impl<'a, R: Runtime> Running<'a, R> {
         if let Err(missing) = step.arguments.render_into(values, &mut self.passage.arguments) {
             return Err(unresolved(&missing).into());
         }
-        let step = u32::try_from(index).unwrap_or(u32::MAX);
-        let call = Call { scope: self.scope.clone(), step, reads: tool.has_side_effects() == Some(false) };
+        let call = Call { scope: self.scope.clone(), step: position, reads: tool.has_side_effects() == Some(false) };
         call::enter(&call, &tool, &mut self.passage, None, Some(self.gate))?;
         let frame = &*self.scope.frame;
         if !matches!(frame.life.mode, Mode::Real)
@@ -199,7 +207,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             self.finished(path, index, outcome.as_ref().err());
             outcome?;
         }
-        let inside = self.scope.frame.nested.take_effects(u32::try_from(index).unwrap_or(u32::MAX));
+        let inside = self.scope.frame.nested.take_effects(position);
         if !inside.is_empty() {
             self.effects.extend(inside.into_iter().map(|effect| effect.under(&name.name)));
         }
@@ -290,11 +298,14 @@ fn record(index: usize, name: &StepName) -> StepRecord {
     StepRecord { step: name.name.clone(), index, tool: name.tool.clone(), via: Vec::new() }
 }
 
-/// Whether a composite runs as a step because it was found to have no side effects, and not because the host lists it.
-fn accepted_without_effects<R: Runtime>(call: &Call<R>, body: &CompositeBody<R>) -> bool {
-    let is_step = call.node().parent.is_some();
-    let listed = matches!(&body.gate, GateOf::Composer(bound) if bound.lists(call.tool()));
-    is_step && body.effects().is_empty() && !listed
+/// Whether a composite runs because it says that it has no side effects. A composer that lists it speaks for its own
+/// steps, and for no catalogue or other composer; and a pipeline says nothing: its steps were judged just now.
+fn accepted_without_effects<R: Runtime>(call: &Call<R>, body: &CompositeBody<R>, program: &Program) -> bool {
+    let node = call.node();
+    let lists = |bound: &Arc<crate::composer::Bound<R>>| {
+        node.segment == Segment::Steps && node.identity.gate == Arc::as_ptr(bound).addr() && bound.lists(call.tool())
+    };
+    call.reads && !program.names.composite.is_empty() && !matches!(&body.gate, GateOf::Composer(bound) if lists(bound))
 }
 
 /// A tool was replaced after the composite around it was built, and listing the inner tool alone is not enough.

@@ -184,13 +184,24 @@ impl CompositeSpec {
 
     /// What is wrong with the form of a specification that was put together by hand: the same that reading it would find.
     pub(crate) fn wrong_form(&self) -> Vec<SpecIssue> {
-        let (_, mut issues) = Self::read_all(&self.to_value(), Some(self.dialect));
+        let (_, mut issues) = Self::read_all(&Value::object(self.pairs()), Some(self.dialect));
         issues.retain(|issue| issue.severity == Severity::Error);
         issues
     }
 
-    /// The written form, without what belongs to a tool's head. Mappings are shared.
+    /// The written form, without what belongs to a tool's head. Mappings are shared. The dialect is part of it: the same
+    /// text means something else in another one.
     pub(crate) fn to_value(&self) -> Value {
+        let mut pairs = self.pairs();
+        match self.dialect {
+            Dialect::Strict => {}
+            Dialect::Page => pairs.push(("strictMode", false.into())),
+            Dialect::PageStrict => pairs.push(("strictMode", super::form::PAGE_STRICT.into())),
+        }
+        Value::object(pairs)
+    }
+
+    fn pairs(&self) -> Vec<(&'static str, Value)> {
         let steps = self.steps.iter().map(|step| {
             Value::object([
                 ("name", Value::String(step.name.clone())),
@@ -200,7 +211,7 @@ impl CompositeSpec {
         });
         let mut pairs = vec![("steps", Value::array(steps))];
         pairs.extend(self.output.iter().map(|output| ("output", Value::Object(output.clone()))));
-        Value::object(pairs)
+        pairs
     }
 
     /// What could be read, with a stand-in for every step that could not, and everything that is wrong with its form.

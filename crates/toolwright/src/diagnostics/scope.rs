@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use super::deliver::{Delivery, Queue};
+use super::deliver::{Delivery, Queue, consumed};
 use super::{Detail, EventName, Fact, Identity, Observer, Sink, SpanFields};
 use crate::value::{Text, Value};
 
@@ -109,8 +109,9 @@ impl Diagnostics {
     ///
     /// Deliveries of one scope are made one after another, in the order of the calls of this function. A delivery has
     /// its place from the call on and leaves it when it is done or dropped; so wait for deliveries in their order, or
-    /// all at once, and let a consumer that delivers itself do that in a child scope. A disabled scope keeps no order;
-    /// its consumer still gets the fact, and nobody else does.
+    /// all at once. What a consumer itself delivers to its own scope is made at once, as part of its delivery; from
+    /// another task it has a place like any other, so a consumer must not wait for that. A disabled scope keeps no
+    /// order; its consumer still gets the fact, and nobody else does.
     ///
     /// ```
     /// # use toolwright::{Diagnostics, EventName, Fact, Sink, json};
@@ -142,7 +143,7 @@ impl Diagnostics {
         Fut: Future<Output = Result<(), E>>,
     {
         let scope = self.0.clone();
-        let delivery = scope.as_ref().map(|scope| Delivery::enqueued(scope.queue()));
+        let delivery = scope.as_ref().and_then(|scope| Delivery::enqueued(scope.queue()));
         async move {
             // Held to the end, whatever the end is.
             let _place = match delivery {
@@ -154,7 +155,7 @@ impl Diagnostics {
             if let Some(scope) = &scope {
                 scope.outlets.tell(&fact, Detail::Content);
             }
-            consumer(fact).await
+            consumed(scope.as_ref().map(|scope| scope.queue()), async { consumer(fact).await }).await
         }
     }
 

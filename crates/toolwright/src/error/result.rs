@@ -11,9 +11,16 @@ type Pairs = Vec<(Text, Value)>;
 impl CallError {
     /// One sentence that says what ended the run.
     pub fn message(&self) -> String {
-        match self.fault() {
+        if let Some(timeout) = self.0.timeout {
+            return format!("it took longer than {timeout:?}: {}", Self::of_fault(self.fault(), self.code()));
+        }
+        Self::of_fault(self.fault(), self.code())
+    }
+
+    fn of_fault(fault: &Fault, code: &str) -> String {
+        match fault {
             Fault::Step(step) => step.message(),
-            fault if fault.is_coded() => format!("{}: {}", self.code(), fault.reason()),
+            fault if fault.is_coded() => format!("{code}: {}", fault.reason()),
             fault => fault.reason(),
         }
     }
@@ -67,46 +74,6 @@ impl CallError {
         Value::object(pairs)
     }
 
-    /// What a model may see: code, message, help and issues; nothing of other tools, of runs or of where things come from.
-    pub fn for_model(&self) -> Value {
-        let mut pairs: Pairs = vec![("code".into(), self.public_code().into()), ("message".into(), self.message_for_model().into())];
-        // A model may know fewer tools than there are, and advice for the host would name them.
-        let is_for_the_host = match self.root_cause() {
-            Fault::Unavailable { refusal: None, .. } | Fault::InDoubt { .. } | Fault::ChangedTool { .. } => true,
-            Fault::Refused { .. } => self.step().is_some(),
-            _ => false,
-        };
-        pairs.extend(self.help().filter(|_| !is_for_the_host).map(|help| ("help".into(), help.into())));
-        if let Fault::InvalidInput { issues, .. } | Fault::InvalidOutput { issues, .. } = self.root_cause() {
-            pairs.push(("issues".into(), issue_list(issues)));
-        }
-        Value::object(pairs)
-    }
-
-    /// The sentence without names of tools that the model did not call.
-    fn message_for_model(&self) -> String {
-        match self.fault() {
-            Fault::Step(step) => format!("step \"{}\" did not succeed: {}", crate::cut(&step.step, 80), step.source.message_for_model()),
-            Fault::Output(output) => format!("all steps ran, but there is no output: {}", output.source.message_for_model()),
-            Fault::Forbidden { refusal: None, .. } => "it is not available here".into(),
-            Fault::InDoubt { .. } => "it was started before, and its outcome is not known: somebody must find out what happened".into(),
-            Fault::Diverged { divergence } => format!("the run began this call with another {}", divergence.what.as_str()),
-            Fault::ChangedTool { .. } => "tools have changed since the run began".into(),
-            Fault::Cycle { .. } => "it would reach itself".into(),
-            Fault::RewriteLoop { .. } => "the turn was handed on too often".into(),
-            Fault::Finalize { .. } => "not everything could be ended".into(),
-            Fault::CompositionConflict { .. } => "several tools own this delivery".into(),
-            Fault::Hook { refusal, .. } => refusal.message.clone(),
-            Fault::Refused { code, .. } => match code.as_str() {
-                "step_not_chainable" | "side_effects_undeclared" | "step_missing" | "step_audience" => {
-                    "its tool may not be a step here".into()
-                }
-                _ => self.message(),
-            },
-            _ => self.message(),
-        }
-    }
-
     /// The details of the failed result. A code that a tool gave itself is only renamed by whoever called it.
     pub(crate) fn details(&self) -> Pairs {
         match self.fault() {
@@ -154,7 +121,7 @@ impl Fault {
         })
     }
 
-    fn reason(&self) -> String {
+    pub(super) fn reason(&self) -> String {
         if let Some(said) = self.said_by_the_host() {
             return said;
         }
@@ -333,11 +300,11 @@ fn names(names: &[Text]) -> String {
     names.iter().map(|name| format!("`{}`", crate::cut(name, 80))).collect::<Vec<_>>().join(", ")
 }
 
-fn listed(issues: &[SchemaIssue]) -> String {
+pub(super) fn listed(issues: &[SchemaIssue]) -> String {
     issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn issue_list(issues: &[SchemaIssue]) -> Value {
+pub(super) fn issue_list(issues: &[SchemaIssue]) -> Value {
     Value::array(
         issues.iter().map(|issue| {
             Value::object([("pointer", Value::from(issue.pointer.as_str())), ("message", Value::from(issue.message.as_str()))])

@@ -99,7 +99,7 @@ fn ends() -> Vec<Fault> {
     let state = EffectState::Happened;
     let begin = || Begin::new(StepKey::written("a", "a"), None, json!({}));
     let divergence = Box::new(Divergence { what: Difference::Input, recorded: begin() });
-    let doubt = Box::new(Doubt { begin: begin(), attempt: 1, failure: None });
+    let doubt = Box::new(Doubt { begin: begin(), attempt: 1, failure: None, at_work: false });
     vec![
         Fault::Tool { tool: tool(), error: ToolError::new("because").code("given").it_happened(), state },
         Fault::Panicked { tool: tool(), message: "because".into(), state },
@@ -177,7 +177,8 @@ fn every_variant_says_something_and_tells_a_model_its_code() {
         assert!(!message.is_empty() && !message.ends_with('.') && !message.contains('\n'), "{message}");
         let shown = error.for_model();
         assert_eq!(shown.get("code"), Some(&error.code().into()), "{error:?}");
-        assert_eq!(shown.get("message"), Some(&message.into()), "{error:?}");
+        let said = shown.get("message").and_then(crate::Value::as_str).unwrap_or_default();
+        assert!(!said.is_empty() && !said.ends_with('.') && !said.contains('\n'), "{shown}");
         assert!(!shown.to_string().contains("secret"), "{shown}");
         assert_eq!(error.to_value().get("success"), Some(&false.into()));
         if error.effect_state() == EffectState::Happened {

@@ -7,9 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waking, Poll};
 
-use super::Frame;
+use super::{Frame, Life, Names, Nested, PathNode, Segment};
 use crate::diagnostics::Diagnostics;
 use crate::value::Text;
+
+/// A check inside a check inside a check takes more stack than a call, so each counts as so many.
+const CALLS_OF_A_CHECK: u32 = 7;
 
 /// Where a call is: its run and its place in it.
 ///
@@ -31,6 +34,9 @@ pub struct FrameRef {
     pub(crate) step: u32,
     /// The tool says it changes nothing.
     pub(crate) reads: bool,
+    /// The code that runs is the host's, about this call: a check, or one that finds out what became of it. What it
+    /// calls is counted on from here, and is no call of the tool.
+    pub(crate) aside: Option<&'static str>,
 }
 
 impl std::fmt::Debug for FrameRef {
@@ -62,7 +68,43 @@ impl FrameRef {
 
     /// Makes this the current call whenever `future` is polled.
     pub fn attach<F: Future>(&self, future: F) -> Attached<F> {
-        Attached { future: Box::pin(future), frame: Some(self.clone()) }
+        Attached { future: Some(Box::pin(future)), frame: Some(self.clone()) }
+    }
+
+    /// Makes this the current call while the host's code runs.
+    pub(crate) fn around<T>(self, run: impl FnOnce() -> T) -> T {
+        within(&mut Some(self), run)
+    }
+
+    /// The place that calls made from here have around them. Those of the host's code about a call have one of their
+    /// own: as deep as the call, without effects, in an order of their own, and not in the run's journal, since a check
+    /// must look at the world as it is now.
+    pub(crate) fn entered(self) -> Self {
+        let Some(what) = self.aside else { return self };
+        let around = &self.frame;
+        let outer = &around.life;
+        let (mode, limits, clock) = (outer.mode.clone(), outer.limits.clone(), outer.clock.clone());
+        let life = Life::new(outer.id.clone(), mode, limits, outer.nesting, outer.entered, clock);
+        let node = PathNode {
+            parent: Some((around.node.clone(), self.step)),
+            names: Arc::new(Names::of_call(what.into(), Text::new())),
+            segment: Segment::Nested,
+            repeats: around.node.repeats,
+            depth: around.node.depth,
+            calls: around.node.calls.saturating_add(CALLS_OF_A_CHECK),
+            identity: super::Identity::default(),
+        };
+        let frame = Frame {
+            life: Arc::new(life),
+            node: Arc::new(node),
+            cancel: around.cancel.clone(),
+            diagnostics: around.scope(self.step),
+            logger: around.logger.clone(),
+            resumed: false,
+            effectless: true,
+            nested: Nested::default(),
+        };
+        Self { frame: Arc::new(frame), step: 0, reads: true, aside: None }
     }
 }
 
@@ -128,7 +170,8 @@ fn exchange(frame: Option<FrameRef>) -> Option<FrameRef> {
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Attached<F> {
-    future: Pin<Box<F>>,
+    /// Taken only to be dropped.
+    future: Option<Pin<Box<F>>>,
     frame: Option<FrameRef>,
 }
 
@@ -143,6 +186,15 @@ impl<F: Future> Future for Attached<F> {
 
     fn poll(mut self: Pin<&mut Self>, waking: &mut Waking<'_>) -> Poll<F::Output> {
         let this = &mut *self;
-        within(&mut this.frame, || this.future.as_mut().poll(waking))
+        let Some(future) = &mut this.future else { return Poll::Pending };
+        within(&mut this.frame, || future.as_mut().poll(waking))
+    }
+}
+
+impl<F> Drop for Attached<F> {
+    /// What the future's own parts do while they are dropped is still part of the call.
+    fn drop(&mut self) {
+        let future = self.future.take();
+        within(&mut self.frame, || drop(future));
     }
 }

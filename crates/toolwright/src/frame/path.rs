@@ -130,6 +130,11 @@ pub(crate) fn name_segment(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.replace('%', "%25").replace('/', "%2F").replace('~', "%7E"))
 }
 
+/// A step's name as it stands in the key of a rehearsal's output, where `/` leads into a composite.
+pub(crate) fn step_segment(name: &str) -> Cow<'_, str> {
+    if name.contains(['/', '%']) { name.replace('%', "%25").replace('/', "%2F").into() } else { name.into() }
+}
+
 /// A place in the tree of calls. Holds names only, so that a record may outlive its run.
 #[derive(Debug)]
 pub(crate) struct PathNode {
@@ -172,7 +177,8 @@ impl PathNode {
     /// Names of the calling tools, outermost first.
     pub(crate) fn lineage(&self) -> Vec<Text> {
         let caller = |node: &Self| node.parent.as_ref().and_then(|(parent, at)| Some(parent.names.step(*at)?.tool.clone()));
-        let mut names: Vec<Text> = self.outwards().filter_map(caller).collect();
+        // The host's code about a call is no tool.
+        let mut names: Vec<Text> = self.outwards().filter_map(caller).filter(|name| !name.is_empty()).collect();
         names.reverse();
         names
     }
@@ -225,11 +231,13 @@ impl PathNode {
     /// `outer/inner`: step names below the root, the form in which outputs of a rehearsal are keyed.
     pub(crate) fn step_key(&self, step: u32) -> String {
         let name = self.names.step(step).map_or("", |step| step.name.as_str());
+        // A key that a tool gave is written so already.
+        let name = if self.segment == Segment::Keyed { name.into() } else { step_segment(name) };
         match &self.parent {
             Some((parent, at)) if self.segment != Segment::Root && parent.segment != Segment::Root => {
                 format!("{}/{name}", parent.step_key(*at))
             }
-            _ => name.to_owned(),
+            _ => name.into_owned(),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! then and now: a tool that says today that it changes nothing did not say so when it ran.
 
 use super::key::StepKey;
-use super::record::{Begin, Failure, Finish, Resolution, Verdict};
+use super::record::{Begin, Failure, Finish, FinishMore, Resolution, Verdict};
 use super::{JournalError, JournalErrorKind};
 use crate::error::EffectState;
 use crate::tool::Impact;
@@ -65,6 +65,10 @@ pub struct Doubt {
     pub attempt: u32,
     /// How it failed; none when it never came to an end.
     pub failure: Option<Box<Failure>>,
+    /// Somebody is at work on it at this moment, under an older claim or elsewhere in this one: the journal knows that
+    /// whoever began it has not ended. Then its effect may still come: the tool is not asked what became of it, and nobody
+    /// may answer that it did not happen. [`admit`] cannot know it and says no.
+    pub at_work: bool,
 }
 
 /// Another call than the recorded one.
@@ -249,15 +253,17 @@ fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
     }
     let runs_again = begin.composite || worst(recorded.impact).max(worst(begin.impact)) < Impact::Once;
     let doubt = |failure| {
-        let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure };
+        let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure, at_work: false };
         Admission::InDoubt(Box::new(doubt))
     };
     match standing.last {
         Last::Begun if runs_again => again,
         Last::Begun => doubt(None),
         Last::Resolved(Resolution { verdict: Verdict::NotHappened, .. }) => again,
-        Last::Resolved(Resolution { verdict: Verdict::Happened(output), at, .. }) => {
-            let finish = Finish { at: *at, ..Finish::ok(begin.key.clone(), output.clone(), EffectState::Happened) };
+        Last::Resolved(Resolution { who, verdict: Verdict::Happened(output), at, .. }) => {
+            let more = FinishMore { answered_by: Some(who.clone()), ..FinishMore::default() };
+            let finish = Finish::ok(begin.key.clone(), output.clone(), EffectState::Happened);
+            let finish = Finish { at: *at, more: Some(Box::new(more)), ..finish };
             Admission::Replay(Box::new(finish))
         }
         Last::Finished(finish) => match &finish.outcome {

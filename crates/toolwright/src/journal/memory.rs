@@ -10,13 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::admission::{Admission, Entry, admit, answerable};
 use super::history::{Claim, Claimed, Record, Resolved, RunHistory};
 use super::key::StepKey;
-use super::record::{Begin, End, FORMAT, Finish, Resolution, RunRecord};
+use super::record::{Begin, End, FORMAT, Finish, Resolution, RunRecord, Verdict};
 use super::{Eventually, Journal, JournalError, JournalErrorKind, RunJournal};
 use crate::value::Text;
 
 /// A journal in memory. Clones share what they keep.
 ///
-/// It forgets the oldest ended runs, and running ones only when there is nothing else to forget.
+/// It forgets the oldest ended runs. It never forgets one that has not ended, since that would let a call in doubt run
+/// again: when all it keeps are such runs, it takes no new one.
+///
+/// It knows which claims are still held, until whoever opened them drops what [`Journal::open`] gave. So a call that is
+/// at work under another claim is told from one that nobody knows of: see [`Doubt::at_work`](super::Doubt::at_work).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,7 +48,7 @@ struct Runs {
     by_id: HashMap<Text, Arc<MemoryRun>>,
 }
 
-/// One run of a [`MemoryJournal`]. As a [`RunJournal`] it is the run's first claim.
+/// One run of a [`MemoryJournal`].
 ///
 /// For tests that look at what was written.
 ///
@@ -73,6 +77,10 @@ struct State {
     claimed: Claimed,
     ended: bool,
     index: Option<Box<Index>>,
+    /// Claims whose holder is there.
+    held: Vec<u64>,
+    /// Calls that came to an end under a claim that was superseded by then: place and claim.
+    over: Vec<(String, u64)>,
 }
 
 /// Positions of the records of each place, as far as they were looked at.
@@ -82,10 +90,18 @@ struct Index {
     looked_at: usize,
 }
 
-/// A later claim of a run.
-struct Reopened {
+/// One claim of a run, as long as somebody holds it.
+struct Held {
     run: Arc<MemoryRun>,
     epoch: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.run.state();
+        state.held.retain(|epoch| *epoch != self.epoch);
+        state.over.retain(|(_, epoch)| *epoch != self.epoch);
+    }
 }
 
 impl Default for MemoryJournal {
@@ -148,20 +164,28 @@ impl MemoryJournal {
                 drop(kept);
                 return there.reopen(&run, claim);
             }
-            Slot::Vacant(slot) => slot.insert(Arc::new(MemoryRun::new(run, claim))).clone(),
+            Slot::Vacant(_) => Arc::new(MemoryRun::new(run, claim)),
         };
+        let full = kept.in_order.len() >= self.runs_max;
+        let forgotten = if full { Some(kept.forget_one().ok_or_else(|| full_of_runs(self.runs_max))?) } else { None };
+        kept.by_id.insert(fresh.head.id.clone(), fresh.clone());
         kept.in_order.push_back(fresh.clone());
-        let forgotten = if kept.in_order.len() > self.runs_max { kept.forget_one() } else { None };
         drop(kept);
         // Freeing a run takes a while, and nobody has to wait for it.
         drop(forgotten);
-        Ok(fresh)
+        Ok(Arc::new(Held { run: fresh, epoch: 1 }))
     }
 }
 
+#[cold]
+fn full_of_runs(runs_max: usize) -> JournalError {
+    JournalError::unwritable(format!("it keeps {runs_max} runs, and none of them has ended"))
+}
+
 impl Runs {
+    /// Takes out the oldest run that ended.
     fn forget_one(&mut self) -> Option<(Arc<MemoryRun>, Option<Arc<MemoryRun>>)> {
-        let at = self.in_order.iter().position(|run| run.state().ended).unwrap_or(0);
+        let at = self.in_order.iter().position(|run| run.state().ended)?;
         let run = self.in_order.remove(at)?;
         let twin = self.by_id.remove(&run.head.id);
         Some((run, twin))
@@ -172,7 +196,8 @@ impl MemoryRun {
     fn new(head: RunRecord, claim: Claim) -> Self {
         // Two records a call, and one for the end.
         let records = Vec::with_capacity(2 * head.calls.min(crate::limits::COMPOSITE_STEPS_MAX + 1) + 1);
-        let state = State { records, claimed: Claimed { epoch: 1, claim }, ended: false, index: None };
+        let claimed = Claimed { epoch: 1, claim };
+        let state = State { records, claimed, ended: false, index: None, held: vec![1], over: Vec::new() };
         Self { head, state: Mutex::new(state) }
     }
 
@@ -205,6 +230,8 @@ impl MemoryRun {
         });
         state.index = None;
         state.ended = matches!(state.records.last(), Some(Record::End(_)));
+        // The process ended there, as far as anybody can tell.
+        state.held.clear();
         before - state.records.len()
     }
 
@@ -219,8 +246,9 @@ impl MemoryRun {
         let claimed = state.claimed.clone();
         state.records.push(Record::Claimed(claimed));
         state.ended = false;
+        state.held.push(epoch);
         drop(state);
-        Ok(Arc::new(Reopened { run: self, epoch }))
+        Ok(Arc::new(Held { run: self, epoch }))
     }
 
     /// The state, for a claim that is still the newest.
@@ -235,7 +263,11 @@ impl MemoryRun {
         let mut state = self.as_of(epoch)?;
         let mut admission = Admission::Proceed { attempt: 1 };
         if epoch > 1 || begin.key.may_repeat() {
-            admission = admit(state.entries(&begin.key.place()), &begin);
+            let place = begin.key.place();
+            admission = admit(state.entries(&place), &begin);
+            if let Admission::InDoubt(doubt) = &mut admission {
+                doubt.at_work = state.is_at_work(&place);
+            }
         }
         if matches!(admission, Admission::Proceed { .. }) {
             state.records.push(Record::Begin(begin));
@@ -243,10 +275,19 @@ impl MemoryRun {
         Ok(admission)
     }
 
+    /// Writes how a call came to an end. What a superseded claim says is not written, but it is not at work any more.
     #[inline]
-    fn push_as(&self, epoch: u64, record: Record) -> Result<(), JournalError> {
-        self.as_of(epoch)?.records.push(record);
-        Ok(())
+    fn over_as(&self, epoch: u64, key: &StepKey, record: impl FnOnce() -> Record) -> Result<(), JournalError> {
+        match self.as_of(epoch) {
+            Ok(mut state) => {
+                state.records.push(record());
+                Ok(())
+            }
+            Err(fenced) => {
+                self.state().over.push((key.place(), epoch));
+                Err(fenced)
+            }
+        }
     }
 
     fn end_as(&self, epoch: u64, end: End) -> Result<(), JournalError> {
@@ -270,10 +311,32 @@ impl State {
         places.iter().filter_map(|at| self.records.get(*at)?.entry())
     }
 
-    fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
-        if answerable(self.entries(&key.place()), key, &resolution)? {
-            self.records.push(Record::Resolved(Resolved { key: key.clone(), resolution }));
+    /// Whether somebody is at work on the newest attempt of the call at this place.
+    fn is_at_work(&self, place: &str) -> bool {
+        let mut claim = self.claimed.epoch;
+        for record in self.records.iter().rev() {
+            match record {
+                Record::Claimed(claimed) => claim = claimed.epoch.saturating_sub(1),
+                Record::Begin(begin) if begin.key.place() == place => {
+                    let over = self.over.iter().any(|(call, of)| *of == claim && call == place);
+                    return !over && self.held.contains(&claim);
+                }
+                Record::Finish(Finish { key, .. }) | Record::Abandoned(key) if key.place() == place => return false,
+                _ => {}
+            }
         }
+        false
+    }
+
+    fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
+        if !answerable(self.entries(&key.place()), key, &resolution)? {
+            return Ok(());
+        }
+        if resolution.verdict == Verdict::NotHappened && self.is_at_work(&key.place()) {
+            let reason = format!("`{}`: the call is at work, and may still have its effect", crate::cut(&key.path(), 200));
+            return Err(JournalError::new(JournalErrorKind::Claimed, reason));
+        }
+        self.records.push(Record::Resolved(Resolved { key: key.clone(), resolution }));
         Ok(())
     }
 }
@@ -301,39 +364,14 @@ impl Journal for MemoryJournal {
     }
 }
 
-impl RunJournal for MemoryRun {
-    fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
-        Eventually::Now(self.begin_as(1, record))
-    }
-
-    fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.push_as(1, Record::Finish(record)))
-    }
-
-    fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.as_of(1).and_then(|mut state| state.resolve(key, resolution)))
-    }
-
-    fn abandoned(&self, key: &StepKey) {
-        let _ = self.push_as(1, Record::Abandoned(key.clone()));
-    }
-
-    fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.end_as(1, end))
-    }
-
-    fn epoch(&self) -> u64 {
-        1
-    }
-}
-
-impl RunJournal for Reopened {
+impl RunJournal for Held {
     fn begin(&self, record: Begin) -> Eventually<'_, Result<Admission, JournalError>> {
         Eventually::Now(self.run.begin_as(self.epoch, record))
     }
 
     fn finish(&self, record: Finish) -> Eventually<'_, Result<(), JournalError>> {
-        Eventually::Now(self.run.push_as(self.epoch, Record::Finish(record)))
+        let key = record.key.clone();
+        Eventually::Now(self.run.over_as(self.epoch, &key, || Record::Finish(record)))
     }
 
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
@@ -341,7 +379,7 @@ impl RunJournal for Reopened {
     }
 
     fn abandoned(&self, key: &StepKey) {
-        let _ = self.run.push_as(self.epoch, Record::Abandoned(key.clone()));
+        let _ = self.run.over_as(self.epoch, key, || Record::Abandoned(key.clone()));
     }
 
     fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>> {

@@ -125,6 +125,10 @@ pub struct ForgedSpec {
 ///
 /// Written before the tool starts.
 ///
+/// The key of the calling call is not kept: it is this call's path without the last segment. Hashes of input and output are
+/// not either: whoever wants one makes it of the value, which is here in full, and two that could differ would be one too
+/// many. Attempts are the order of a call's intents, and epochs the order of the claims between them.
+///
 /// ```
 /// use toolwright::{Impact, json, journal::{Begin, StepKey}};
 /// let begin = Begin::new(StepKey::written("report/0:look", "search"), Some(Impact::None), json!({ "query": "ducks" }));
@@ -177,6 +181,33 @@ pub struct BeginMore {
     /// The host's own state at this moment.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Value>,
+    /// The tools that the steps of a composite reach; none where they are found only when their turn comes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<StepTool>,
+}
+
+/// A tool that a composite's steps reach, as it was when the composite began.
+///
+/// Whoever takes the run up again accepts a composite only with every tool that it reaches: [`BeginMore`] holds them.
+///
+/// ```
+/// use toolwright::{Registry, journal::StepTool, json, tool};
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let fingerprint = *catalog.require("echo")?.fingerprint();
+/// let kept = serde_json::to_value(StepTool { tool: "echo".into(), fingerprint, spec: None })?;
+/// assert_eq!(kept["tool"], "echo");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepTool {
+    /// Its name.
+    pub tool: Text,
+    /// Hash of the tool.
+    pub fingerprint: Fingerprint,
+    /// The specification, for a composite.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Value>,
 }
 
 impl Begin {
@@ -203,7 +234,8 @@ impl Begin {
 
 /// The outcome of one call.
 ///
-/// Written before anybody sees it.
+/// Written before anybody sees it. As in [`Begin`], what follows from the other records is not kept: the calling call's
+/// key, the attempt, the epoch and the hash of the output; the time that it took is that between intent and outcome.
 ///
 /// ```
 /// use toolwright::{EffectState, json, journal::{Failure, Finish, StepKey}};
@@ -265,6 +297,9 @@ pub struct FinishMore {
     pub receipt: Option<Value>,
     /// No receipt could be made, and `receipt` is what stands for it.
     pub receipt_failed: bool,
+    /// Who said that this is the outcome, where it was not the tool: the output is then checked before it is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Text>,
 }
 
 impl From<&More> for FinishMore {
@@ -277,6 +312,7 @@ impl From<&More> for FinishMore {
             effects: more.effects.clone(),
             receipt: None,
             receipt_failed: false,
+            answered_by: None,
         }
     }
 }

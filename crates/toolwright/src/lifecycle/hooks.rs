@@ -18,6 +18,7 @@ pub(crate) fn guarded<T>(hook: &str, call: impl FnOnce() -> Result<T, Refusal>) 
 fn panicked(hook: &str, panic: Box<dyn Any + Send>) -> Refusal {
     let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
     crate::call::forgotten(panic);
+    tracing::warn!(hook, said = said.as_deref().unwrap_or_default(), "a hook or port of the host panicked");
     let message = match said {
         Some(said) => format!("the hook `{hook}` panicked: {said}"),
         None => format!("the hook `{hook}` panicked"),

@@ -1,6 +1,7 @@
 //! Why a declaration was not taken in: every reason at once, in the order in which a registry looks.
 
 use crate::composite::spec::{Severity, SpecIssue};
+use crate::limits;
 use crate::schema::SchemaError;
 use crate::value::Text;
 
@@ -14,8 +15,28 @@ use crate::value::Text;
 /// assert!(matches!(error.fault(), RegisterFault::Kind { kind } if kind == "act"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RegisterError(Box<Refused>);
+
+impl std::fmt::Debug for RegisterError {
+    /// What a person can read, since it is what `main` prints of it; with `{:#?}` all that is in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if f.alternate() {
+            return f.debug_tuple("RegisterError").field(&self.0).finish();
+        }
+        write!(f, "`{}` cannot be registered:", crate::cut(&self.0.tool, 80))?;
+        for issue in self.issues() {
+            write!(f, "\n  {}: {}", issue.code, issue.message)?;
+            if !issue.pointer.is_empty() {
+                write!(f, " (at {})", issue.pointer)?;
+            }
+            if let Some(help) = &issue.help {
+                write!(f, "\n    help: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Refused {
@@ -24,6 +45,43 @@ struct Refused {
     first: RegisterFault,
     /// All of them and the warnings, in the order in which they were found.
     all: Vec<RegisterFault>,
+    /// What the policy knows.
+    known: Known,
+}
+
+/// Names to choose from; none where any will do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) kinds: Vec<Text>,
+    pub(crate) audiences: Vec<Text>,
+    pub(crate) effects: Vec<Text>,
+    pub(crate) goals: Vec<Text>,
+}
+
+impl Known {
+    /// The names for a fault, and the one that was given.
+    fn of<'a>(&'a self, fault: &'a RegisterFault) -> Option<(&'a str, &'a [Text])> {
+        let (given, known) = match fault {
+            RegisterFault::Kind { kind } => (kind.as_str(), &self.kinds),
+            RegisterFault::Audience { audience } => (audience.as_str(), &self.audiences),
+            RegisterFault::Effect { class } => (class.as_deref().unwrap_or_default(), &self.effects),
+            RegisterFault::UnknownGoal { goal } => (goal.as_str(), &self.goals),
+            _ => return None,
+        };
+        (!known.is_empty()).then_some((given, known))
+    }
+
+    fn help(&self, fault: &RegisterFault) -> Option<String> {
+        let (given, known) = self.of(fault)?;
+        let near = crate::nearest::nearest(given, known.iter().map(Text::as_str));
+        let shown: Vec<String> = known.iter().take(limits::KEYS_SHOWN_MAX).map(|name| format!("`{}`", crate::cut(name, 60))).collect();
+        let list = format!("there are {}", shown.join(", "));
+        let default = match fault {
+            RegisterFault::Kind { kind } if kind == "tool" || kind == "composite" => "; it is what a declaration is that says no `kind`",
+            _ => "",
+        };
+        Some(near.map_or_else(|| format!("{list}{default}"), |near| format!("did you mean `{near}`? {list}")))
+    }
 }
 
 /// One reason.
@@ -164,13 +222,19 @@ pub enum RegisterFault {
 impl RegisterError {
     /// An error with one reason.
     pub(crate) fn new(tool: impl Into<Text>, fault: RegisterFault) -> Self {
-        Self(Box::new(Refused { tool: tool.into(), index: None, first: fault.clone(), all: vec![fault] }))
+        Self(Box::new(Refused { tool: tool.into(), index: None, first: fault.clone(), all: vec![fault], known: Known::default() }))
     }
 
     /// None when no reason is more than a warning.
     pub(crate) fn of(tool: &Text, faults: Vec<RegisterFault>) -> Option<Self> {
         let first = faults.iter().find(|fault| fault.is_error())?.clone();
-        Some(Self(Box::new(Refused { tool: tool.clone(), index: None, first, all: faults })))
+        Some(Self(Box::new(Refused { tool: tool.clone(), index: None, first, all: faults, known: Known::default() })))
+    }
+
+    /// With the names that there are.
+    pub(crate) fn knowing(mut self, known: Known) -> Self {
+        self.0.known = known;
+        self
     }
 
     pub(crate) fn at(mut self, index: usize) -> Self {
@@ -205,7 +269,14 @@ impl RegisterError {
 
     /// Every reason and every warning, each with its code, sentence and help.
     pub fn issues(&self) -> Vec<SpecIssue> {
-        self.0.all.iter().map(|fault| fault.issue(&self.0.tool)).collect()
+        let issue = |fault: &RegisterFault| {
+            let mut issue = fault.issue(&self.0.tool);
+            if let Some(help) = self.0.known.help(fault) {
+                issue.help = Some(help);
+            }
+            issue
+        };
+        self.0.all.iter().map(issue).collect()
     }
 }
 
@@ -272,7 +343,10 @@ impl RegisterFault {
             Self::Audience { audience } => {
                 (format!("the policy knows no audience `{}`", crate::cut(audience, 80)), "take one of the policy's `audiences`")
             }
-            Self::HookTwice { hook } => (format!("the hook `{hook}` is given twice"), "only one of them could count; give one"),
+            Self::HookTwice { hook } => (
+                format!("the hook `{hook}` is given twice"),
+                "only one of them could count; an object given with `lifecycle` counts as giving every hook but `available`",
+            ),
             Self::NoHandler => ("there is nothing to run".into(), "close the declaration with `run`, `run_sync`, `run_json` or `handler`"),
             Self::InputSchema { why } => (schema("input", why), SCHEMA_HELP),
             Self::OutputSchema { why } => (schema("output", why), SCHEMA_HELP),
@@ -295,9 +369,10 @@ impl RegisterFault {
                 format!("the delegate `{}` belongs to `{}`", crate::cut(delegate, 80), crate::cut(owner, 80)),
                 "a decision could mean either; take another delegate",
             ),
-            Self::EffectOnComposite => {
-                ("a composite says what its effect is".into(), "leave it out: the effect of a composite follows from its steps")
-            }
+            Self::EffectOnComposite => (
+                "a composite must not declare an effect".into(),
+                "leave `reads()`, `writes()` or `effect(…)` out: the effect of a composite follows from its steps",
+            ),
             Self::Step { issue, .. } | Self::Spec(issue) => (issue.message.clone(), ""),
             Self::TerminalInside { step, .. } => (
                 format!("the step `{}` ends a turn and is not the last one", crate::cut(step, 80)),

@@ -1,6 +1,6 @@
 //! Judging a declaration: everything that is wrong with it, in one fixed order.
 
-use super::error::{RegisterError, RegisterFault, audience_issue};
+use super::error::{Known, RegisterError, RegisterFault, audience_issue};
 use super::{Composite, Declaration};
 use crate::catalog::{Registered, View};
 use crate::composite::compile::{Compiled, compile};
@@ -23,6 +23,19 @@ pub(super) struct Linked {
 }
 
 impl<R: Runtime> View<R> {
+    /// The names that a declaration can choose from, for an error.
+    #[cold]
+    pub(super) fn known(&self) -> Known {
+        let policy = &self.options.policy;
+        let list = |names: &Option<std::collections::BTreeSet<Text>>| names.iter().flatten().cloned().collect();
+        Known {
+            kinds: list(&policy.kinds),
+            audiences: list(&policy.audiences),
+            effects: list(&policy.effects),
+            goals: self.current_goals(),
+        }
+    }
+
     /// What is wrong with a head before its body is looked at.
     pub(super) fn judge_head(&self, def: &Def<R>, twice: &[&'static str]) -> Vec<RegisterFault> {
         let mut faults = Vec::new();
@@ -189,7 +202,13 @@ impl<R: Runtime> View<R> {
         let mut wrong = |issue: SpecIssue| faults.push(RegisterFault::Step { index, step: step.name.clone(), issue });
         let Some(entry) = self.get(&step.tool) else {
             let known: Vec<&str> = self.ids().collect();
-            wrong(lint::unknown_tool(index, step, &known));
+            let mut unknown = lint::unknown_tool(index, step, &known);
+            if step.tool == composite.head.def.name {
+                unknown.help = Some("a composite cannot be a step of itself".into());
+            } else if let Some(help) = &mut unknown.help {
+                help.push_str("; a composite is registered after the tools of its steps");
+            }
+            wrong(unknown);
             return;
         };
         linked.links.push(entry.index);

@@ -225,6 +225,7 @@ mod answers {
         for path in ["main/0:a", "main/1:b", "main/2:c"] {
             begin(&run, send(path, once)).await?;
         }
+        drop(run);
         let run = open(journal, "r1").await?;
         // Two by a person, in another order, and one by the tool's own way of looking.
         journal.resolve("r1", "main/2:c", happened("c")).get().await.map_err(text)?;
@@ -233,6 +234,7 @@ mod answers {
         journal.resolve("r1", "main/2:c", happened("c")).get().await.map_err(|error| format!("the same answer again: {error}"))?;
         admits("the call that did not happen", &run, send("main/0:a", once), "run 2").await?;
         admits("the second", &run, send("main/1:b", once), r#"replay "b""#).await?;
+        drop(run);
         let run = open(journal, "r1").await?;
         admits("the third, in a later claim", &run, send("main/2:c", once), r#"replay "c""#).await?;
         admits("an answer is about the attempt before it", &run, send("main/0:a", once), "in doubt").await?;
@@ -255,6 +257,7 @@ mod answers {
         finish(&run, failed("main/1:b", EffectState::NoEffect)).await?;
         super::refused("a call that did nothing", run.resolve(&at("main/1:b"), happened("b")).get().await, NotInDoubt)?;
         begin(&run, send("main/2:c", None)).await?;
+        run.abandoned(&at("main/2:c"));
         answer("r1", "main/2:c", nothing_happened()).await.map_err(text)?;
         super::refused("another answer", answer("r1", "main/2:c", happened("c")).await, NotInDoubt)?;
         admits("the first answer counts", &run, send("main/2:c", None), "run 2").await

@@ -148,7 +148,8 @@ impl<R: Runtime> ToolBuilder<R> {
         self
     }
 
-    /// The goals it serves. Without this, every goal there is at the moment of asking. Doubles are dropped.
+    /// The goals it serves. A composite serves at most what all its steps serve, and without this call just that; steps
+    /// without a goal in common cannot be chained. For a tool: without this, every goal there is at the moment of asking. Doubles are dropped.
     pub fn goals<G: Into<Text>>(mut self, goals: impl IntoIterator<Item = G>) -> Self {
         let mut only: Vec<Text> = Vec::new();
         for goal in goals.into_iter().map(Into::into) {
@@ -255,7 +256,7 @@ impl<R: Runtime> ToolBuilder<R> {
         self.handler(JsonFn(run))
     }
 
-    /// Closes the declaration with a typed async function; both schemas come from the types.
+    /// Closes the declaration with a typed async function. Schemas that were not given come from the types.
     pub fn run<I, O, F, Fut>(self, run: F) -> ToolDef<R>
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,

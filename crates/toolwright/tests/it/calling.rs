@@ -1,5 +1,7 @@
 //! One call, whoever makes it: its request, its stages, its records, its end.
 
+#[path = "calling/dropping.rs"]
+mod dropping;
 #[path = "calling/entering.rs"]
 mod entering;
 #[path = "calling/errors.rs"]
@@ -8,6 +10,8 @@ mod errors;
 pub(crate) mod fixture;
 #[path = "calling/frames.rs"]
 mod frames;
+#[path = "calling/judging.rs"]
+mod judging;
 #[path = "calling/ports.rs"]
 mod ports;
 #[path = "calling/reading.rs"]

@@ -1,5 +1,7 @@
 //! Declaring tools and options: what a host may say, what is refused, and that what was said is what counts.
 
+#[path = "declaring/adopting.rs"]
+mod adopting;
 #[path = "declaring/bodies.rs"]
 mod bodies;
 #[path = "declaring/journalling.rs"]

@@ -232,6 +232,29 @@ fn t8_9_deliveries_are_consumed_in_the_order_of_their_calls() {
 }
 
 #[test]
+fn a_consumer_that_delivers_to_its_own_scope_does_not_wait_for_itself() {
+    let (log, consumed) = (Kept::all(), Mutex::new(Vec::new()));
+    let scope = log.scope();
+    let (own, consumed) = (&scope, &consumed);
+    let note_it = async move |fact: Fact| {
+        consumed.lock().unwrap().push(said(&fact, "message"));
+        Ok::<(), ()>(())
+    };
+    let outer = scope.deliver(EventName::Content, note("1"), async move |_| {
+        own.deliver(EventName::Content, note("1.1"), note_it).await?;
+        tokio::task::yield_now().await;
+        own.deliver(EventName::Content, note("1.2"), note_it).await
+    });
+    let next = scope.deliver(EventName::Content, note("2"), note_it);
+    let both = block_on(async {
+        tokio::time::timeout(std::time::Duration::from_secs(10), join_all([outer.left_future(), next.right_future()])).await
+    });
+    assert!(both.unwrap().into_iter().all(|delivered| delivered.is_ok()));
+    assert_eq!(*consumed.lock().unwrap(), ["1.1", "1.2", "2"]);
+    assert_eq!(messages(&log.facts()), ["1", "1.1", "1.2", "2"]);
+}
+
+#[test]
 fn t8_9_a_delivery_that_fails_panics_or_is_dropped_lets_the_next_one_in() {
     let log = Kept::all();
     let scope = log.scope();

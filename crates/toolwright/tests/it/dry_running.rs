@@ -153,6 +153,26 @@ fn a_rehearsal_enters_nested_composites_and_keys_outputs_by_the_way() {
 }
 
 #[test]
+fn keys_of_a_rehearsal_tell_a_step_inside_from_one_with_a_slash_in_its_name() {
+    let log = Log::new();
+    let mut registry = Registry::with_policy(toolwright::Policy::new().may_chain(["send", "in"]));
+    registry.register(log.writes("send")).unwrap();
+    registry.register(composite("in", &steps(&[("b", "send", json!({"to": "inner"}))]))).unwrap();
+    let spec = json!({"strictMode": false, "steps": [
+        {"name": "a", "tool": "in"},
+        {"name": "a/b", "tool": "send", "inputMapping": {"to": "outer"}},
+        {"name": "a%2Fb", "tool": "send", "inputMapping": {"to": "third"}},
+    ]});
+    registry.register(composite("main", &spec)).unwrap();
+    let catalog = registry.seal();
+    let error = rehearse(&catalog, StepOutputs::new().with("a/b", 1)).unwrap_err();
+    assert!(error.code() == "dry_run_needs_output" && error.message().contains("a%2Fb"), "{error}");
+    let result = rehearse(&catalog, StepOutputs::new().with("a/b", 1).with("a%2Fb", 2).with("a%252Fb", 3)).unwrap();
+    assert_eq!((result.output, result.effects.len(), result.notes.len()), (Some(json!(3)), 3, 0));
+    assert!(log.is_empty());
+}
+
+#[test]
 fn a_leaf_with_side_effects_is_not_run_either() {
     let log = Log::new();
     let mut registry = Registry::new();

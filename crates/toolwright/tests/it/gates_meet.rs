@@ -66,18 +66,85 @@ fn a_composite_accepted_without_effects_has_none_when_a_tool_in_it_is_replaced()
     }
     assert!(log.is_empty());
 
-    // Every composite on the way must be listed; and a root is nobody's step.
+    // Every composite on the way must be listed.
     composer.bind(Binding::new().side_effecting_tools(["send", "inner"]));
     pipeline(&composer, &one("middle")).unwrap_err();
     assert!(log.is_empty());
     pipeline(&composer, &one("inner")).unwrap();
     let mut registry = Registry::new();
     registry.register(shelf.find("inner").unwrap()).unwrap();
-    block_on(run(&registry.seal(), "inner", json!({}))).unwrap();
+    // A catalogue that took it as one that only reads does not learn otherwise from the composer's list, root or step.
+    let root = block_on(run(&registry.seal(), "inner", json!({}))).unwrap_err();
+    assert_eq!((root.code(), log.all().len()), ("step_not_chainable", 1), "{root}");
     composer.bind(Binding::new().side_effecting_tools(["send", "inner", "middle"]));
     let result = pipeline(&composer, &one("middle")).unwrap();
     assert_eq!(result.effects.len(), 1);
+    assert_eq!(log.all().len(), 2);
+    let error = block_on(run(&catalog, "outer", json!({}))).unwrap_err();
+    assert_eq!((error.code(), log.all().len()), ("step_not_chainable", 2), "{error}");
+}
+
+#[test]
+fn limits_of_a_catalogue_hold_for_what_a_composer_built() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("leaf", log.echo("leaf"));
+    let composer = shelf.composer();
+    let mut below = "leaf".to_owned();
+    for depth in 0..5 {
+        let name = format!("c{depth}");
+        shelf.put(&name, composer.build(&name, "A tool", json!({}), &one(&below)).unwrap());
+        below = name;
+    }
+    let code = |policy: Policy| {
+        let catalog = Registry::with_policy(policy).with(shelf.find("c4").unwrap()).unwrap().seal();
+        block_on(run(&catalog, "c4", json!({}))).map(|_| ()).map_err(|error| error.code().to_owned())
+    };
+    assert_eq!(code(Policy::new()), Ok(()));
+    assert_eq!(code(Policy::new().limit_depth(5)), Ok(()));
+    assert_eq!(log.all().len(), 2);
+    assert_eq!(code(Policy::new().limit_depth(4)), Err("nesting_too_deep".to_owned()));
+    assert_eq!(code(Policy::new().limit_calls(4)), Err("calls_too_deep".to_owned()));
+
+    // A pipeline that a tool of the catalogue runs is inside the catalogue's limits.
+    for (policy, want) in [
+        (Policy::new().limit_depth(6), Ok(())),
+        (Policy::new().limit_depth(5), Err("nesting_too_deep".to_owned())),
+        (Policy::new().limit_calls(6), Err("calls_too_deep".to_owned())),
+    ] {
+        let (composer, ends) = (composer.clone(), Arc::new(Mutex::new(None)));
+        let seen = ends.clone();
+        let outer = tool("outer", "Runs a pipeline").reads().run_json(move |input: Value, _| {
+            let (composer, seen) = (composer.clone(), seen.clone());
+            async move {
+                let outcome = composer.run_pipeline(&one("c4"), json!({}), Context::default(), PipelineOptions::new()).await;
+                *seen.lock().unwrap() = Some(outcome.map(|_| ()).map_err(|error| error.code().to_owned()));
+                Ok(input)
+            }
+        });
+        let catalog = Registry::with_policy(policy).with(outer).unwrap().seal();
+        block_on(run(&catalog, "outer", json!({}))).unwrap();
+        assert_eq!(ends.lock().unwrap().take(), Some(want));
+    }
     assert_eq!(log.all().len(), 3);
+}
+
+#[test]
+fn a_composer_is_no_way_around_a_veto_of_the_catalogue_that_its_composite_is_in() {
+    let (log, shelf) = (Log::new(), Shelf::default());
+    shelf.put("send", log.writes("send"));
+    let composer = shelf.composer();
+    composer.bind(Binding::new().side_effecting_tools(["send"]));
+    let veto = tool("veto", "Looks at every call").reads().inspect(|decision: &toolwright::Decision, _: &Context| {
+        if decision.invocation == "send" { Err(toolwright::Refusal::new("never", "not in this house")) } else { Ok(()) }
+    });
+    let mut registry = Registry::new();
+    registry.register(veto.run_json(|input, _| async move { Ok(input) })).unwrap();
+    registry.register(composer.build("c", "A tool", json!({}), &one("send")).unwrap()).unwrap();
+    let error = block_on(run(&registry.seal(), "c", json!({}))).unwrap_err();
+    assert_eq!((error.code(), log.is_empty()), ("inspected", true), "{error}");
+    // Where there is no such catalogue, the host's gate is all there is.
+    pipeline(&composer, &one("send")).unwrap();
+    assert_eq!(log.tools(), ["send"]);
 }
 
 fn sending(log: &Log, checks: HostChecks) -> Catalog {
@@ -261,5 +328,5 @@ fn a_pipeline_inside_a_tool_is_that_tools_call() {
     assert_eq!(run("leaf").unwrap().value(), &json!(1));
     assert_eq!(seen.lock().unwrap().concat(), ["outer", "pipeline"]);
     let refused = run("mail").unwrap_err();
-    assert_eq!(refused.code(), "step_not_chainable", "a tool that reads has a pipeline write: {refused}");
+    assert_eq!(refused.code(), "caller_reads_only", "a tool that reads has a pipeline write: {refused}");
 }

@@ -158,20 +158,26 @@ fn a_test_can_forget_outcomes_and_cut_a_run_off() {
 }
 
 #[test]
-fn runs_that_ended_are_forgotten_before_those_at_work() {
+fn only_runs_that_ended_are_forgotten() {
     block_on(async {
         let journal = MemoryJournal::keeping(2);
         let open = |id: &'static str| journal.open(RunRecord::new(id, "main", json!({})), Claim::new("me"));
         let at_work = open("a").get().await.unwrap();
         at_work.begin(begin("main")).get().await.unwrap();
         open("b").get().await.unwrap().end(End::ok()).get().await.unwrap();
-        open("c").get().await.unwrap();
+        let last = open("c").get().await.unwrap();
         let ids: Vec<String> = journal.runs().iter().map(|run| run.head().id.to_string()).collect();
         assert_eq!(ids, ["a", "c"]);
-        // Only when all are at work, the oldest goes.
+        // When none has ended, nothing is forgotten and nothing new begins.
+        let error = open("d").get().await.err().unwrap();
+        assert_eq!(error.kind, toolwright::journal::JournalErrorKind::Unwritable);
+        drop(last);
+        assert!(open("d").get().await.is_err(), "it has not ended, only its holder is gone");
+        assert!(matches!(open("a").get().await.unwrap().begin(begin("main")).get().await.unwrap(), Admission::InDoubt(_)));
+        open("c").get().await.unwrap().end(End::ok()).get().await.unwrap();
         open("d").get().await.unwrap();
-        assert!(journal.load("a").get().await.unwrap().is_none());
-        at_work.end(End::ok()).get().await.unwrap();
+        assert!(at_work.end(End::ok()).get().await.is_err());
+        assert!(journal.load("a").get().await.unwrap().is_some());
     });
 }
 
@@ -192,6 +198,10 @@ fn the_written_form_of_the_records_does_not_change() {
         format!(r#"{{"begin":{{"key":{},"impact":"once","composite":false,"input":{{}}}}}}"#, key()),
         format!(
             r#"{{"begin":{{"key":{},"composite":true,"input":null,"fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","more":{{"repairs":[{{"pointer":"/n","action":"mended"}}],"spec":{{}},"checkpoint":null}},"at":5}}}}"#,
+            key()
+        ),
+        format!(
+            r#"{{"begin":{{"key":{},"composite":true,"input":{{}},"more":{{"tools":[{{"tool":"send","fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff"}},{{"tool":"inner","fingerprint":"00000000000000000000000000000000000000000000000000000000000000ff","spec":{{}}}}]}}}}}}"#,
             key()
         ),
         format!(r#"{{"finish":{{"key":{},"outcome":{{"output":null}},"state":"happened"}}}}"#, key()),

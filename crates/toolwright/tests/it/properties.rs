@@ -521,3 +521,70 @@ proptest! {
         compare(&steps, &input, true)?;
     }
 }
+
+/// What is written of a composite, as far as it means something: each member has a few values.
+fn declared() -> impl Strategy<Value = Json> {
+    let mapping =
+        prop_oneof![Just(plain!({})), Just(plain!({"k": "$input.a"})), Just(plain!({"k": "$input.b"})), Just(plain!({"k": ["$input.a"]}))];
+    let name = prop_oneof![Just("one"), Just("two")];
+    let tool = prop_oneof![Just("read"), Just("other")];
+    let step =
+        (name, tool, mapping.clone()).prop_map(|(name, tool, mapping)| plain!({"name": name, "tool": tool, "inputMapping": mapping}));
+    let input = prop_oneof![Just(plain!({"type": "object"})), Just(plain!({"type": "object", "properties": {"a": {}}}))];
+    let steps = prop::collection::vec(step, 1..3);
+    (any::<bool>(), steps, prop::option::of(mapping), input, prop_oneof![Just("one"), Just("two")]).prop_map(
+        |(strict, steps, output, input, description)| {
+            let mut spec = plain!({"strictMode": strict, "steps": steps, "input": input, "description": description});
+            if let Some(output) = output {
+                spec["output"] = output;
+            }
+            spec
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+
+    #[test]
+    fn composites_that_differ_in_anything_written_have_different_fingerprints(one in declared(), two in declared()) {
+        let fingerprint = |written: &Json| {
+            let log = Log::new();
+            let spec = CompositeSpec::from_value(&Value::from_json(written.clone()).unwrap()).ok()?;
+            let registry = Registry::new().with(log.echo("read")).unwrap().with(log.echo("other")).unwrap();
+            let catalog = registry.with(toolwright::Composite::new("main", "").spec(spec)).ok()?.seal();
+            Some((catalog.get("main").unwrap().fingerprint().to_owned(), catalog.fingerprint()))
+        };
+        // In the strict dialect two steps may not have one name.
+        let (Some(first), Some(second)) = (fingerprint(&one), fingerprint(&two)) else { return Ok(()) };
+        prop_assert_eq!(one == two, first.0 == second.0);
+        prop_assert_eq!(one == two, first.1 == second.1);
+    }
+}
+
+/// The same text in another dialect is another composite, and a run of one is not taken up with the other.
+#[test]
+fn the_dialect_is_part_of_what_was_written() {
+    use toolwright::{MemoryJournal, ResumeOptions};
+    let log = Log::new();
+    let build = |strict: bool| {
+        let steps = plain!([{"name": "x", "tool": "read"}, {"name": "y", "tool": "mail", "inputMapping": {"to": ["$input.to"]}}]);
+        let spec = Value::from_json(plain!({"strictMode": strict, "steps": steps})).unwrap();
+        let mut registry = Registry::with_policy(Policy::new().may_chain(["mail"]));
+        registry.register(log.echo("read")).unwrap().register(log.writes("mail")).unwrap();
+        let main = toolwright::Composite::new("main", "A tool").spec(CompositeSpec::from_value(&spec).unwrap());
+        registry.with(main).unwrap().seal()
+    };
+    let (strict, page) = (build(true), build(false));
+    assert_ne!(strict.get("main").unwrap().fingerprint(), page.get("main").unwrap().fingerprint());
+    let journal = MemoryJournal::new();
+    let kept: std::sync::Arc<dyn toolwright::Journal> = std::sync::Arc::new(journal.clone());
+    let call = Invocation::new("main", json!({"to": "ann"})).run_id("r").journal(kept.clone());
+    block_on(strict.invoke(call, ())).unwrap();
+    journal.cut_off("r", 3);
+    let ran = log.all().len();
+    let error = block_on(page.resume_run(&kept, "r", (), ResumeOptions::new().accept(["main", "read", "mail"]))).unwrap_err();
+    assert_eq!((error.code(), log.all().len()), ("changed_tool", ran));
+    block_on(strict.resume_run(&kept, "r", (), ResumeOptions::new())).unwrap();
+    assert_eq!(log.all().last().unwrap().input, json!({"to": ["ann"]}));
+}

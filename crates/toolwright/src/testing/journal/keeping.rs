@@ -4,7 +4,7 @@ use super::*;
 use crate::composite::EffectRecord;
 use crate::composite::effect::StepRecord;
 use crate::fingerprint::Fingerprint;
-use crate::journal::{BeginMore, End, FinishMore, ForgedSpec, Record, Resolved, RunHistory};
+use crate::journal::{BeginMore, End, FinishMore, ForgedSpec, Record, Resolved, RunHistory, StepTool};
 use crate::schema::Repair;
 
 async fn load(journal: &dyn Journal, id: &str) -> Result<RunHistory, String> {
@@ -31,6 +31,7 @@ fn full_begin() -> Begin {
         repairs: vec![Repair { pointer: "/n".into(), action: "wrote it another way".into() }],
         spec: Some(json!({"steps": []})),
         checkpoint: Some(Value::Null),
+        tools: vec![StepTool { tool: "send".into(), fingerprint: Fingerprint::of("f2"), spec: Some(Value::Null) }],
     };
     let at = Some(Timestamp(1));
     Begin { fingerprint: Some(Fingerprint::of("f1")), more: Some(Box::new(more)), at, ..send("main/0:a", Some(Impact::Once)) }
@@ -46,6 +47,7 @@ fn full_finish() -> Finish {
         effects: Some(vec![EffectRecord::Ran(step), EffectRecord::Reported(json!({"kind": "own"}))]),
         receipt: Some(Value::Null),
         receipt_failed: true,
+        answered_by: Some("anna".into()),
     };
     Finish { more: Some(Box::new(more)), at: Some(Timestamp(2)), ..sent("main/0:a") }
 }
@@ -156,6 +158,7 @@ pub(super) async fn reloading<J: Journal>(journal: J, reload: &impl Fn(J) -> J) 
         begin(&run, send(path, once)).await?;
     }
     finish(&run, sent("main/0:a")).await?;
+    run.abandoned(&at("main/2:c"));
     journal.resolve("r1", "main/2:c", nothing_happened()).get().await.map_err(text)?;
     drop(run);
     let before = load(&journal, "r1").await?;

@@ -42,7 +42,10 @@ async fn write(run: &Run, path: &str, after: After) -> Outcome {
             finish(run, Finish::failed(at(path), failure)).await
         }
         After::Happened => run.resolve(&at(path), happened("seen")).get().await.map_err(text),
-        After::NotHappened => run.resolve(&at(path), nothing_happened()).get().await.map_err(text),
+        After::NotHappened => {
+            run.abandoned(&at(path));
+            run.resolve(&at(path), nothing_happened()).get().await.map_err(text)
+        }
     }
 }
 

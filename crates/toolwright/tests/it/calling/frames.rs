@@ -141,7 +141,7 @@ fn a_tool_that_panics_between_polls_leaves_no_frame() {
 }
 
 #[test]
-fn a_tool_is_no_ones_caller_when_it_is_dropped_or_has_answered() {
+fn a_tool_that_is_dropped_is_dropped_as_part_of_its_own_call() {
     struct Looks(Arc<Mutex<Vec<Option<String>>>>);
     impl Drop for Looks {
         fn drop(&mut self) {
@@ -163,7 +163,8 @@ fn a_tool_is_no_ones_caller_when_it_is_dropped_or_has_answered() {
     assert!(call.poll().is_none());
     drop(call);
     block_on(catalog.invoke(Invocation::new("waits", json!({})).run_id("r2"), cx())).unwrap();
-    assert_eq!(*seen.lock().unwrap(), [None, Some("r2".to_owned())]);
+    assert_eq!(*seen.lock().unwrap(), [Some("r1".to_owned()), Some("r2".to_owned())]);
+    assert!(current_frame().is_none());
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub(super) fn produce(code: &str) -> Option<Said> {
         "no_step_decision" => no_step_decision(),
         "calls_too_deep" => calls_too_deep(),
         "cycle" => cycle(),
+        "caller_reads_only" => caller_reads_only(),
         "finalize_failed" => {
             of_error(&catalog(reader().finalize(|_, _, _| Err("not yet".into()))).finalize(&decision("t"), cx, &Phase::After).unwrap_err())
         }
@@ -162,6 +163,14 @@ fn calls_too_deep() -> Said {
     let mut registry = Registry::with_policy(Policy::new().limit_calls(4));
     registry.register(calls("t", "t")).unwrap();
     of_error(&block_on(run(&registry.seal(), "t", json!({}))).unwrap_err())
+}
+
+fn caller_reads_only() -> Said {
+    let log = Log::new();
+    let registry = Registry::new().with(calls("t", "send")).unwrap().with(log.writes("send")).unwrap();
+    let error = block_on(run(&registry.seal(), "t", json!({}))).unwrap_err();
+    assert!(log.tools().is_empty());
+    of_error(&error)
 }
 
 fn cycle() -> Said {

@@ -61,7 +61,7 @@ fn a_reading_tool_has_nothing_written_by_itself_or_as_a_step() {
         own.set(&catalog);
         for tool in ["reader", "main"] {
             let refused = error(run(&catalog, tool, json!({}), &cx()));
-            assert_eq!(refused.code(), "step_not_chainable", "{way:?} {tool}: {refused}");
+            assert_eq!(refused.code(), "caller_reads_only", "{way:?} {tool}: {refused}");
             assert!(log.all().is_empty(), "{way:?} {tool}");
         }
     }
@@ -99,7 +99,7 @@ fn a_composite_of_readers_is_no_way_for_a_code_tool_to_write() {
         .seal();
     own.set(&catalog);
     let refused = error(block_on(catalog.invoke(Invocation::new("outer", json!({})), cx())));
-    assert_eq!((refused.code(), log.all().len()), ("step_not_chainable", 0));
+    assert_eq!((refused.code(), log.all().len()), ("caller_reads_only", 0));
 }
 
 /// A gate over tools of its own.
@@ -127,6 +127,6 @@ fn a_reader_of_another_gate_is_judged_by_its_own_word_and_not_by_that_of_a_names
             .seal();
         own.set(&catalog);
         let refused = error(run(&catalog, "digest", json!({}), &cx()));
-        assert_eq!((refused.code(), log.all().len()), ("step_not_chainable", 0), "{way:?}: {refused}");
+        assert_eq!((refused.code(), log.all().len()), ("caller_reads_only", 0), "{way:?}: {refused}");
     }
 }

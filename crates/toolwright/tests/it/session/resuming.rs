@@ -47,9 +47,10 @@ fn ts_18_a_new_process_makes_the_forged_tool_again_and_goes_on() {
     assert_eq!(result.value(), &x(1));
     assert_eq!(next.take(), ["mail"]);
     assert!(!base.has("digest"));
-    // It is over: the next time it gives its result, without a tool.
+    // It is over: the next time it gives its result, without a call, and only where it may still be asked for.
     let empty = registry(Policy::new()).seal();
-    let again = resume(&empty, &journal, ResumeOptions::new()).unwrap();
+    assert_eq!(resume(&empty, &journal, ResumeOptions::new()).unwrap_err().code(), "step_missing");
+    let again = resume(&base, &journal, ResumeOptions::new()).unwrap();
     assert_eq!((again.value(), again.replayed()), (&x(1), true));
     assert_eq!(again.effects, result.effects);
     assert!(next.take().is_empty() && ran.take().is_empty());
@@ -154,7 +155,11 @@ fn a_tool_that_did_not_run_yet_counts_through_its_composite() {
     let mail = next.writes("mail").with_description("Another");
     let base = base.with(next.echo("read")).unwrap().with(next.echo("look")).unwrap().with(mail).unwrap().seal();
     let error = resume(&base, &journal, ResumeOptions::new()).unwrap_err();
-    assert_eq!(changed(&error), ["digest"]);
+    assert_eq!(changed(&error), ["digest", "mail"]);
+    // Neither another tool nor the composite's own name stands for it.
+    let error = resume(&base, &journal, ResumeOptions::new().accept(["digest", "read"])).unwrap_err();
+    assert_eq!(changed(&error), ["digest", "mail"]);
+    assert!(next.take().is_empty());
     resume(&base, &journal, ResumeOptions::new().accept(["mail"])).unwrap();
     assert_eq!(next.take(), ["mail"]);
 }

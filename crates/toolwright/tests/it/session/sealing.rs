@@ -1,9 +1,9 @@
 //! The seal at run time.
 
 use std::collections::BTreeSet;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, OnceLock};
 
-use toolwright::{Diagnostics, RegisterFault, SharedRegistry, json};
+use toolwright::{Diagnostics, RegisterFault, Runtime, SharedRegistry, ToolBuilder, ToolDef, json};
 
 use super::fixture::{App, Ran, call, x};
 use super::fixture::{options, registry};
@@ -108,4 +108,75 @@ fn several_at_once_are_all_taken_or_none() {
     assert_eq!(error.index(), Some(2));
     assert_eq!(registry.with(|view| view.len()), 0);
     registry.register(ran.echo("a")).unwrap();
+}
+
+fn reads(id: &str) -> ToolBuilder<App> {
+    App::tool(id.to_owned(), "Reads").reads()
+}
+
+/// Whether it ends at all: what waits for itself does not.
+fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    is_done.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits for itself")
+}
+
+#[test]
+fn code_of_the_host_may_use_the_registry_that_runs_it() {
+    let own: Arc<OnceLock<SharedRegistry<App>>> = Arc::default();
+    let of_rule = own.clone();
+    let rule = move |tool: &ToolDef<App>| {
+        let registry = of_rule.get().unwrap();
+        // Reads it, and registers another one: the one that is being judged is judged once more.
+        if registry.with(|view| !view.has("b")) && tool.name() == "a" {
+            registry.register(reads("b").run_json(|input, _| async move { Ok(input) })).unwrap();
+        }
+        Ok(())
+    };
+    let registry = SharedRegistry::with_options(options(Policy::new().valid_id(rule))).unwrap();
+    assert!(own.set(registry.clone()).is_ok());
+    ends(move || {
+        registry.register(reads("a").run_json(|input, _| async move { Ok(input) })).unwrap();
+        assert_eq!(registry.with(|view| view.ids().map(str::to_owned).collect::<Vec<_>>()), ["b", "a"]);
+        // One that reads it may register in it, and sees what was there.
+        let inner = registry.clone();
+        registry.with(|view| {
+            inner.register(reads("c").run_json(|input, _| async move { Ok(input) })).unwrap();
+            assert!(!inner.is_sealed() && !view.has("c"));
+        });
+        assert!(registry.with(|view| view.has("c")));
+
+        struct Looks(SharedRegistry<App>);
+        impl Drop for Looks {
+            fn drop(&mut self) {
+                assert!(self.0.with(|view| view.has("a")));
+            }
+        }
+        let looks = Looks(registry.clone());
+        let twice = reads("a").run_json(move |input, _| {
+            let _ = &looks;
+            async move { Ok(input) }
+        });
+        assert!(registry.register(twice).is_err());
+        let looks = Looks(registry.clone());
+        let twice = reads("a").run_json(move |input, _| {
+            let _ = &looks;
+            async move { Ok(input) }
+        });
+        assert!(registry.register_all([twice]).is_err());
+        let catalog = registry.seal();
+        assert_eq!(catalog.ids().collect::<Vec<_>>(), ["b", "a", "c"]);
+    });
+}
+
+#[test]
+fn a_registry_that_is_sealed_while_it_is_read_links_its_composites() {
+    let registry = shared();
+    registry.register(Ran::default().echo("a")).unwrap();
+    let inner = registry.clone();
+    let catalog = registry.with(|_| {
+        inner.register(toolwright::Composite::of(ToolBuilder::new("c", "Calls a")).step("s", "a", json!({}))).unwrap();
+        inner.with(|_| inner.seal())
+    });
+    call(&catalog, "c", x(1)).unwrap();
 }
