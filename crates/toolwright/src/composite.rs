@@ -256,7 +256,16 @@ impl<R: Runtime> CompositeBody<R> {
             Some(_) => self.asked.iter().map(|asked| Asked { at: moved(&asked.at), ..asked.clone() }).collect(),
         };
         let (spec, derived, warnings) = (self.spec.clone(), self.derived.clone(), self.warnings.clone());
-        Self { spec, gate, derived, asked, warnings, written: self.written.clone(), master: self.master.deep_clone(), idle: Mutex::default() }
+        Self {
+            spec,
+            gate,
+            derived,
+            asked,
+            warnings,
+            written: self.written.clone(),
+            master: self.master.deep_clone(),
+            idle: Mutex::default(),
+        }
     }
 
     /// What was written.

@@ -127,7 +127,8 @@ impl CompiledSchema {
         if self.0.compiled.get().is_none()
             && self.0.source.weight() <= crate::limits::SCHEMA_BYTES_MAX
             && plain::is_plain(&self.0.source)
-            && fits_meta_schema(&self.0.source) {
+            && fits_meta_schema(&self.0.source)
+        {
             return Ok(());
         }
         self.warm()

@@ -204,6 +204,9 @@ impl<R: Runtime> Session<R> {
     /// is not noticed when it is missing: a composite that comes back from its data has the default, so keep in it nothing
     /// that a rule depends on.
     ///
+    /// It is forged as it is, delegate, origin and audience included: the host vouches for it. What a model wrote goes through
+    /// [`forge_tool`], which lets it say less.
+    ///
     /// The catalogue that is given back is the generation that the composite came with.
     ///
     /// # Errors

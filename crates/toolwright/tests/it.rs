@@ -63,10 +63,10 @@ mod registering;
 mod registering_bounds;
 #[path = "it/running.rs"]
 mod running;
-#[path = "it/secrets.rs"]
-mod secrets;
 #[path = "it/seam.rs"]
 mod seam;
+#[path = "it/secrets.rs"]
+mod secrets;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]

@@ -204,7 +204,8 @@ impl PathNode {
         }
         if let Some(step) = self.names.step(step) {
             // What stands behind the tool is a number, or a key that was written so already.
-            let behind = matches!(self.segment, Segment::Nested | Segment::Keyed).then(|| step.name.strip_prefix(step.tool.as_str())).flatten();
+            let behind =
+                matches!(self.segment, Segment::Nested | Segment::Keyed).then(|| step.name.strip_prefix(step.tool.as_str())).flatten();
             match behind {
                 Some(behind) => out.extend([&*name_segment(&step.tool), behind]),
                 None => out.push_str(&name_segment(&step.name)),

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use toolwright::{
-    Composite, Context, Effect, Example, Impact, Journal, Object, Options, Policy, RegisterFault, Registry, Session, Text, ToolDef, Value,
-    Invocation, MemoryJournal, Reconciled, Refusal, json, limits, tool,
+    Composite, Context, Effect, Example, Impact, Invocation, Journal, MemoryJournal, Object, Options, Policy, Reconciled, Refusal,
+    RegisterFault, Registry, Session, Text, ToolDef, Value, json, limits, tool,
 };
 
 use crate::world::{Log, block_on};
@@ -90,12 +89,11 @@ fn the_output_schema_of_nested_composites_stays_small() {
     let typed = tool("leaf", "Typed").reads().output_schema(json!({"type": "object", "properties": {"x": {"type": "integer"}}}));
     let base = Registry::new().with(typed.run_json(|_, _| std::future::ready(Ok(json!({"x": 1}))))).unwrap().seal();
     let session = Session::new(base, Options::new()).unwrap();
-    let began = Instant::now();
     for level in 0..5 {
         let below = if level == 0 { "leaf".to_owned() } else { format!("c{}", level - 1) };
         session.forge(many_members(&format!("c{level}"), &below)).unwrap();
     }
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // Without a limit, the fifth would be of 60 to the fifth bytes: this test would not end.
     let catalog = session.catalog();
     let weight = |id: &str| catalog.get(id).unwrap().output_schema().map(Value::weight);
     assert!(weight("c0").is_some());
@@ -144,6 +142,7 @@ fn a_name_that_nobody_can_read_is_refused_with_the_reason() {
         let error = Registry::new().with(echo(wrong)).unwrap_err();
         assert_eq!(error.code(), "invalid_tool", "{wrong:?}");
         assert!(error.to_string().contains("U+"), "{error}");
+        assert!(!error.to_string().contains(['\u{202e}', '\u{2066}']), "{error:?}");
         let by = tool("t", "d").reads().delegate(wrong).run_json(|input, _| std::future::ready(Ok(input)));
         assert_eq!(Registry::new().with(by).unwrap_err().code(), "invalid_tool");
     }
@@ -169,7 +168,9 @@ fn nothing_comes_after_a_composite_that_ends_with_a_terminal_tool() {
 fn another_class_needs_a_greater_impact() {
     let raised = |declared: Effect, said: Effect| {
         let pay = tool("pay", "Pays").effect(declared).run_json(|input, _| std::future::ready(Ok(input)));
-        Registry::with_policy(Policy::new().raise_effect("pay", said)).with(pay).map(|registry| registry.get("pay").unwrap().effect().cloned())
+        Registry::with_policy(Policy::new().raise_effect("pay", said))
+            .with(pay)
+            .map(|registry| registry.get("pay").unwrap().effect().cloned())
     };
     let once = |class: &'static str| Effect::new(class, Impact::Once);
     let lowered = raised(once("write"), once("read")).unwrap_err();

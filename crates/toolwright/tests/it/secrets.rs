@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use toolwright::journal::{Admission, Begin, Claim, End, Finish, Resolution, RunHistory, RunJournal, RunRecord, StepKey};
 use toolwright::{
-    Composite, Context, EffectState, Eventually, Invocation, Journal, JournalError, MemoryJournal, Options, RegisterFault, Registry, Rt, Text,
-    ToolDef, Value, json, tool,
+    Composite, Context, EffectState, Eventually, Invocation, Journal, JournalError, MemoryJournal, Options, RegisterFault, Registry, Rt,
+    Text, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on};
@@ -107,7 +107,8 @@ fn refused_unwritten(id: &str) {
         assert_eq!(error.effect_state(), EffectState::NotStarted);
         assert!(plain.runs().is_empty(), "{id}: nothing is written, the run included");
     }
-    let begun = |record: &toolwright::journal::Record| matches!(record, toolwright::journal::Record::Begin(begin) if begin.key.tool() == "login");
+    let begun =
+        |record: &toolwright::journal::Record| matches!(record, toolwright::journal::Record::Begin(begin) if begin.key.tool() == "login");
     assert!(!plain.records("r").iter().any(begun), "{id}");
     assert!(log.is_empty());
     call(Arc::new(Says(MemoryJournal::new(), true))).unwrap();

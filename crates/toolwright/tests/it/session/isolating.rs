@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use toolwright::session::{forge_tool, forge_tool_allowing};
-use toolwright::{
-    Context, Decision, Invocation, Options, Policy, Protocol, Registry, Session, StepOutputs, ToolError, Value, json, tool,
-};
 use toolwright::{Composite as Made, Runtime};
+use toolwright::{Context, Decision, Invocation, Options, Policy, Protocol, Registry, Session, StepOutputs, ToolError, Value, json, tool};
 
 use super::fixture::{App, Caller, Ran, base, block_on, call, call_as, chain, options, session, x};
 
