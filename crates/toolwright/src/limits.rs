@@ -75,6 +75,9 @@ pub const NEAREST_NAME_BYTES_MAX: usize = 256;
 /// How many names a "did you mean" compares with one.
 pub const NEAREST_CANDIDATES_MAX: usize = 10_000;
 
+/// Findings of one specification up to which an unknown tool gets a "did you mean".
+pub const SUGGESTIONS_MAX: usize = 20;
+
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;
 

@@ -199,9 +199,11 @@ impl<R: Runtime> View<R> {
     }
 
     fn link_step(&self, index: usize, step: &StepSpec, composite: &Composite<R>, linked: &mut Linked, faults: &mut Vec<RegisterFault>) {
+        // A suggestion looks through all names, so a specification of mistakes alone gets only some.
+        let suggests = faults.len() < limits::SUGGESTIONS_MAX;
         let mut wrong = |issue: SpecIssue| faults.push(RegisterFault::Step { index, step: step.name.clone(), issue });
         let Some(entry) = self.get(&step.tool) else {
-            let known: Vec<&str> = self.ids().collect();
+            let known: Vec<&str> = if suggests { self.ids().collect() } else { Vec::new() };
             let mut unknown = lint::unknown_tool(index, step, &known);
             if step.tool == composite.head.def.name {
                 unknown.help = Some("a composite cannot be a step of itself".into());

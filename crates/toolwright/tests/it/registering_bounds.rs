@@ -103,6 +103,15 @@ fn the_output_schema_of_nested_composites_stays_small() {
     assert_eq!(weight("c1"), None, "it would be sixty times the one below");
 }
 
+#[test]
+fn a_specification_of_mistakes_alone_gets_some_suggestions() {
+    let wrong = (0..40).fold(Composite::new("c", "d"), |composite, at| composite.step(format!("s{at}"), "serach", json!({})));
+    let error = Registry::new().with(echo("search")).unwrap().with(wrong).unwrap_err();
+    let helps: Vec<String> = error.issues().into_iter().filter_map(|issue| issue.help).collect();
+    assert_eq!((error.faults().count(), helps.len()), (40, 40));
+    assert_eq!(helps.iter().filter(|help| help.contains("`search`")).count(), limits::SUGGESTIONS_MAX);
+}
+
 /// 200,000 objects inside each other.
 fn deep(key: &str) -> Value {
     (0..200_000).fold(json!({}), |inner, _| Value::object([(Text::from(key), inner)]))
