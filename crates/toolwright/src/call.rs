@@ -108,8 +108,11 @@ fn judge<R: Runtime>(
     {
         return Err(forbidden(call, tool));
     }
-    if tool.composite().is_some_and(|composite| composite.depends_on_steps() && !composite.steps_available(call.context())) {
-        return Err(forbidden(call, tool));
+    if let Some(composite) = tool.composite()
+        && composite.depends_on_steps()
+        && !composite.steps_available(call.context())
+    {
+        return Err(composite.suspended().map_or_else(|| forbidden(call, tool), suspended));
     }
     if let Some(health) = &tool.0.health
         && let Some(refusal) = health.refusal()
@@ -165,6 +168,15 @@ fn nesting<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, gate: Option<&Gate<'_,
 pub(crate) fn suspended(refusal: Refusal) -> CallError {
     let Refusal { code, message, help, details } = refusal;
     Fault::Refused { code, message, help, details }.into()
+}
+
+/// A call whose secrets a journal would keep in plain.
+#[cold]
+pub(crate) fn unencrypted<R: Runtime>(tool: &ToolDef<R>) -> CallError {
+    let tool = crate::cut(tool.name(), 80);
+    let message = format!("`{tool}` handles secrets, and the journal of this run does not say that it encrypts them");
+    let help = "take a journal whose `keeps_secrets` is true, or run it without one; nothing was run or written";
+    Fault::Refused { code: arcstr::literal!("sensitive_unencrypted"), message, help: Some(help.into()), details: None }.into()
 }
 
 #[cold]

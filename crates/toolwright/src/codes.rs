@@ -375,6 +375,10 @@ pages! {
         "A registry has one normaliser and one finalizer.",
         "Registry::register_finalizer, twice",
         "Combine the two.";
+    "sensitive_unencrypted", "a secret would be kept in plain",
+        "A schema marks a value with `x-sensitive: true`, and a journal keeps arguments and outputs whole. The tool is not registered, or its call is not begun; nothing is ever masked, since a masked value cannot be given again.",
+        "Options::new().journal(…), and an input schema with {\"pin\": {\"type\": \"string\", \"x-sensitive\": true}}",
+        "Let the journal encrypt: `keeps_secrets` says so for one journal, and `Options::journal_encrypts` for the host.";
     "rule_refused", "the host's own rule refuses a declaration",
         "The policy has a rule of its own for what may be registered.",
         "Policy::new().valid_id(|tool| Err(\"no dots\".into()))",

@@ -11,14 +11,18 @@
 // Stages, one file each: `spec.rs` is what a person writes, `compile.rs` turns it into something that cannot be wrong, `run.rs`
 // runs it step by step, `dry.rs` holds the outputs of steps that are not executed.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::catalog::{Home, View};
+use crate::catalog::Home;
 use crate::composer::Bound;
 use crate::frame::Names;
+use crate::lifecycle::Hooks;
 use crate::limits;
 use crate::reference::template::Plan;
+use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};
+use crate::session::Health;
 use crate::tool::{Body, Effect, Example, Impact, Origin, ToolBuilder, ToolDef};
 use crate::value::{Text, Value};
 
@@ -53,6 +57,8 @@ pub struct CompositeBody<R: Runtime = Rt> {
     pub(crate) spec: CompositeSpec,
     pub(crate) gate: GateOf<R>,
     pub(crate) derived: Derived,
+    /// Tools that it reaches and that may be switched off, each once, however often and however deep it uses them.
+    asked: Arc<[Asked<R>]>,
     warnings: Vec<SpecIssue>,
     /// The written form, for the journal.
     written: Value,
@@ -77,18 +83,19 @@ pub(crate) struct Derived {
     pub(crate) effects_left_out: usize,
     pub(crate) tools: Vec<Text>,
     pub(crate) depth: u32,
-    /// Some step's tool is only available in some contexts.
-    pub(crate) conditional: bool,
-    /// Some step's tool was forged, and so may be suspended.
-    pub(crate) forged: bool,
     /// The composite promises an output of its own, beyond that of its last step.
     pub(crate) own_output: bool,
+    /// Its last step ends a turn, so that nothing may come after it.
+    pub(crate) ends_turn: bool,
+    /// What is in `tools`, while it is collected.
+    seen: HashSet<Text>,
 }
 
 impl Default for Derived {
     /// Those of a composite without steps.
     fn default() -> Self {
-        Self { effects: Vec::new(), effects_left_out: 0, tools: Vec::new(), depth: 1, conditional: false, forged: false, own_output: false }
+        let (effects, tools, seen) = (Vec::new(), Vec::new(), HashSet::new());
+        Self { effects, effects_left_out: 0, tools, depth: 1, own_output: false, ends_turn: false, seen }
     }
 }
 
@@ -108,10 +115,52 @@ impl Derived {
         let inner = tool.and_then(|tool| tool.composite());
         self.depth = self.depth.max(inner.map_or(1, |inner| inner.depth().saturating_add(1)));
         for tool in std::iter::once(&step.tool).chain(inner.into_iter().flat_map(|inner| inner.tools())) {
-            if !self.tools.contains(tool) {
+            if self.seen.insert(tool.clone()) {
                 self.tools.push(tool.clone());
             }
         }
+    }
+}
+
+/// A tool that may be switched off: by its own predicate, or by a session that forged it.
+pub(crate) struct Asked<R: Runtime> {
+    /// Its position in the catalogue.
+    pub(crate) at: usize,
+    hooks: Option<Arc<Hooks<R>>>,
+    health: Option<Arc<Health>>,
+}
+
+impl<R: Runtime> Clone for Asked<R> {
+    fn clone(&self) -> Self {
+        Self { at: self.at, hooks: self.hooks.clone(), health: self.health.clone() }
+    }
+}
+
+impl<R: Runtime> Asked<R> {
+    /// None for a tool that is always there.
+    fn of(at: usize, tool: &ToolDef<R>) -> Option<Self> {
+        let hooks = tool.0.hooks.clone().filter(|hooks| hooks.is_conditional());
+        let health = tool.0.health.clone();
+        (hooks.is_some() || health.is_some()).then_some(Self { at, hooks, health })
+    }
+
+    /// Whether it may be called now, its own steps not asked.
+    pub(crate) fn allows(&self, context: &R::Context) -> bool {
+        self.health.as_ref().is_none_or(|health| health.refusal().is_none())
+            && self.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
+    }
+
+    /// What a composite over these tools must ask, each with its position in the catalogue.
+    pub(crate) fn all<'a>(steps: impl IntoIterator<Item = (usize, &'a ToolDef<R>)>) -> Arc<[Self]> {
+        let (mut steps_seen, mut seen, mut all) = (HashSet::new(), HashSet::new(), Vec::new());
+        for (at, tool) in steps {
+            if !steps_seen.insert(at) {
+                continue;
+            }
+            let inner = tool.composite().into_iter().flat_map(|body| body.asked.iter().cloned());
+            all.extend(Self::of(at, tool).into_iter().chain(inner).filter(|asked| seen.insert(asked.at)));
+        }
+        all.into()
     }
 }
 
@@ -175,16 +224,24 @@ impl<R: Runtime> std::fmt::Debug for CompositeBody<R> {
 }
 
 impl<R: Runtime> CompositeBody<R> {
-    pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, derived: Derived, compiled: Compiled) -> Self {
+    pub(crate) fn new(spec: CompositeSpec, gate: GateOf<R>, mut derived: Derived, compiled: Compiled) -> Self {
+        derived.seen = HashSet::new();
         Self {
             written: spec.to_value(),
             spec,
             gate,
             derived,
+            asked: Arc::new([]),
             warnings: compiled.warnings,
             master: compiled.program,
             idle: Mutex::default(),
         }
+    }
+
+    /// With the tools that it must ask before it may be called.
+    pub(crate) fn asking(mut self, asked: Arc<[Asked<R>]>) -> Self {
+        self.asked = asked;
+        self
     }
 
     /// The same composite in the next generation of its catalogue, where the tool at `without` is gone.
@@ -194,8 +251,21 @@ impl<R: Runtime> CompositeBody<R> {
             GateOf::Catalog { links, .. } => GateOf::Catalog { links: links.iter().map(moved).collect(), home: home.clone() },
             GateOf::Composer(bound) => GateOf::Composer(bound.clone()),
         };
+        let asked = match without {
+            None => self.asked.clone(),
+            Some(_) => self.asked.iter().map(|asked| Asked { at: moved(&asked.at), ..asked.clone() }).collect(),
+        };
         let (spec, derived, warnings) = (self.spec.clone(), self.derived.clone(), self.warnings.clone());
-        Self { spec, gate, derived, warnings, written: self.written.clone(), master: self.master.deep_clone(), idle: Mutex::default() }
+        Self {
+            spec,
+            gate,
+            derived,
+            asked,
+            warnings,
+            written: self.written.clone(),
+            master: self.master.deep_clone(),
+            idle: Mutex::default(),
+        }
     }
 
     /// What was written.
@@ -235,12 +305,22 @@ impl<R: Runtime> CompositeBody<R> {
 
     /// Whether being available depends on the context because of a step.
     pub(crate) fn is_conditional(&self) -> bool {
-        self.derived.conditional
+        self.asked.iter().any(|asked| asked.hooks.is_some())
     }
 
     /// Whether its steps must be asked before it may be called.
     pub(crate) fn depends_on_steps(&self) -> bool {
-        self.derived.conditional || self.derived.forged
+        !self.asked.is_empty()
+    }
+
+    /// Why a tool that it reaches is suspended, if one is.
+    pub(crate) fn suspended(&self) -> Option<Refusal> {
+        self.asked.iter().find_map(|asked| asked.health.as_ref()?.refusal())
+    }
+
+    /// The tools that must be asked, each once.
+    pub(crate) fn asked(&self) -> &[Asked<R>] {
+        &self.asked
     }
 
     /// Whether the composite promises an output of its own, beyond that of its last step.
@@ -253,23 +333,9 @@ impl<R: Runtime> CompositeBody<R> {
         matches!(self.gate, GateOf::Catalog { .. })
     }
 
-    /// Whether every step's tool is available. Tools behind a composer's gate are asked when their turn comes.
+    /// Whether every tool that it reaches may be called now. Tools behind a composer's gate are asked when their turn comes.
     pub(crate) fn steps_available(&self, context: &R::Context) -> bool {
-        let GateOf::Catalog { links, home } = &self.gate else { return true };
-        let Some(view) = home.get().and_then(std::sync::Weak::upgrade) else { return true };
-        Self::links_available(links, &view, context)
-    }
-
-    /// The same for whoever has the catalogue in hand: reading it then counts nobody.
-    pub(crate) fn steps_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
-        match &self.gate {
-            GateOf::Catalog { links, .. } => Self::links_available(links, view, context),
-            GateOf::Composer(_) => true,
-        }
-    }
-
-    fn links_available(links: &[usize], view: &View<R>, context: &R::Context) -> bool {
-        links.iter().all(|link| view.entry(*link).is_none_or(|entry| view.offers(entry, context)))
+        self.asked.iter().all(|asked| asked.allows(context))
     }
 
     /// Tells it from every other composite that is there at the same time.

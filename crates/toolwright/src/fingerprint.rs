@@ -13,8 +13,8 @@ use crate::value::Value;
 
 /// SHA-256 of a declaration, or of a whole catalogue. Reads and prints as 64 hexadecimal digits.
 ///
-/// It covers what can be seen of a tool: name, description, kind, audience, effect, goals, delegate, schemas, and of a
-/// composite its steps and their tools. Code cannot be hashed; a tool whose code changes should change its
+/// It covers what can be seen of a tool: name, description, kind, audience, effect, goals, delegate, schemas, fixed arguments,
+/// whether listings leave it out, which hooks it has, and of a composite its steps and their tools. Code cannot be hashed; a tool whose code changes should change its
 /// description, or carry a version in it.
 ///
 /// ```
@@ -138,6 +138,12 @@ impl Hasher {
         }
         self.value(tool.input_schema());
         self.value(tool.output_schema());
+        self.value(tool.0.pinned.clone().map(Value::Object).as_ref());
+        self.hash.update([u8::from(tool.is_hidden()), u8::from(tool.0.reconcile.is_some())]);
+        // Code cannot be hashed, but that it is there can.
+        let names: Vec<&str> = tool.0.hooks.iter().flat_map(|hooks| hooks.names()).collect();
+        self.hash.update((names.len() as u64).to_le_bytes());
+        names.iter().for_each(|name| self.text(name));
     }
 }
 

@@ -241,6 +241,13 @@ pub trait Journal: Send + Sync {
     /// somebody is at work on it.
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
 
+    /// Whether what is written here is encrypted, so that nobody reads a secret who can read the place where it is kept. When
+    /// not, no run is opened whose tool takes or gives a value that its schema marks with `x-sensitive: true`: secrets are never
+    /// masked, since what is masked cannot be given again.
+    fn keeps_secrets(&self) -> bool {
+        false
+    }
+
     /// Ids of the runs whose newest claim has no end, oldest first. Those that are running now are among them.
     ///
     /// # Errors
@@ -298,6 +305,11 @@ pub trait RunJournal: Send + Sync {
     /// # Errors
     /// The run stays among the unfinished ones.
     fn end(&self, end: End) -> Eventually<'_, Result<(), JournalError>>;
+
+    /// As [`Journal::keeps_secrets`], asked before a call of a tool that handles secrets is written.
+    fn keeps_secrets(&self) -> bool {
+        false
+    }
 
     /// The number of this claim: 1 for the first, one more for each that follows.
     fn epoch(&self) -> u64;

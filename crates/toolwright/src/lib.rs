@@ -154,7 +154,12 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> String {
             break;
         }
         // A line break or an escape sequence in a name must not forge a line of the output.
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        // Nor may one that turns the direction around make a line read as another.
+        if c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
+            shown.extend(c.escape_default())
+        } else {
+            shown.push(c)
+        }
     }
     shown
 }

@@ -42,6 +42,15 @@ pub const COMPOSITE_STEPS_MAX: usize = 1_000;
 /// How deep the objects and arrays of one mapping may nest.
 pub const MAPPING_DEPTH_MAX: u32 = 64;
 
+/// Bytes of an output schema that is derived from the steps of a composite; a larger one is not published.
+pub const DERIVED_SCHEMA_BYTES_MAX: u64 = 64 * 1024;
+
+/// Bytes that the steps and the output mapping of one composite may print as: 4 MiB.
+pub const SPEC_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Bytes that one schema may print as: 16 MiB.
+pub const SCHEMA_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// Bytes of a tool's name inside the runtime. Clients with shorter limits get shortened names when serving.
 pub const TOOL_NAME_BYTES_MAX: usize = 128;
 
@@ -68,6 +77,9 @@ pub const NEAREST_NAME_BYTES_MAX: usize = 256;
 
 /// How many names a "did you mean" compares with one.
 pub const NEAREST_CANDIDATES_MAX: usize = 10_000;
+
+/// Findings of one specification up to which an unknown tool gets a "did you mean".
+pub const SUGGESTIONS_MAX: usize = 20;
 
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;

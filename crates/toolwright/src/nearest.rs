@@ -29,10 +29,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// How far `candidate` is from the folded word; none when that is too far.
 fn distance(folded: &str, candidate: &str) -> Option<usize> {
     let candidate = candidate.to_lowercase();
-    let distance = strsim::damerau_levenshtein(folded, &candidate);
-    let longest = folded.chars().count().max(candidate.chars().count());
+    let (chars, others) = (folded.chars().count(), candidate.chars().count());
+    let longest = chars.max(others);
     let begins = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
+    let begun = begins(&candidate, folded) || begins(folded, &candidate);
+    // Names of such lengths are further apart than that, and comparing them is what costs.
+    if !begun && chars.abs_diff(others) > (longest / 3).max(1) {
+        return None;
+    }
+    let distance = strsim::damerau_levenshtein(folded, &candidate);
     // One letter in place of the only other is no misspelling of it.
     let misspelt = distance <= (longest / 3).max(1) && distance < longest;
-    (misspelt || begins(&candidate, folded) || begins(folded, &candidate)).then_some(distance)
+    (misspelt || begun).then_some(distance)
 }

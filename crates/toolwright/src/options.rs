@@ -52,6 +52,7 @@ pub struct Options<R: Runtime = Rt> {
     pub(crate) diagnostics: Port<R, Option<Diagnostics>>,
     pub(crate) logger: Port<R, Option<Arc<dyn Recorder>>>,
     pub(crate) journal: Port<R, Option<Arc<dyn Journal>>>,
+    pub(crate) journal_encrypts: bool,
     pub(crate) checkpoint: Port<R, Value>,
     pub(crate) receipt: Option<Arc<ReceiptPort<R>>>,
     pub(crate) receipt_error: Option<Arc<ErrorPort<Value>>>,
@@ -95,6 +96,7 @@ impl<R: Runtime> Default for Options<R> {
             diagnostics: None,
             logger: None,
             journal: None,
+            journal_encrypts: false,
             checkpoint: None,
             receipt: None,
             receipt_error: None,
@@ -126,6 +128,7 @@ impl<R: Runtime> Clone for Options<R> {
             diagnostics: self.diagnostics.clone(),
             logger: self.logger.clone(),
             journal: self.journal.clone(),
+            journal_encrypts: self.journal_encrypts,
             checkpoint: self.checkpoint.clone(),
             receipt: self.receipt.clone(),
             receipt_error: self.receipt_error.clone(),
@@ -228,8 +231,31 @@ impl<R: Runtime> Options<R> {
     }
 
     /// The journal of a run, by context. Asked once a root call; what is called inside it writes to the same one.
+    ///
+    /// A journal keeps arguments and outputs whole. With this port, a tool whose schema marks a value with `x-sensitive: true` is
+    /// refused at registration, unless [`Options::journal_encrypts`] is said too.
     pub fn journal(mut self, port: impl Fn(&R::Context) -> Option<Arc<dyn Journal>> + Send + Sync + 'static) -> Self {
         self.journal = Some(Arc::new(port));
+        self
+    }
+
+    /// Says that the journals of this host encrypt what they keep, so that tools which handle secrets may be registered. It
+    /// is the host's word for all of them; each one says for itself, with
+    /// [`keeps_secrets`](crate::journal::RunJournal::keeps_secrets), that a call of such a tool may be written to it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use toolwright::{MemoryJournal, Options, Registry, Rt, json, tool};
+    /// let secret = json!({ "type": "object", "properties": { "pin": { "type": "string", "x-sensitive": true } } });
+    /// let login = tool("login", "Logs in").reads().input_schema(secret).run_json(|_, _call| async move { Ok(json!({})) });
+    /// let options = || Options::<Rt>::new().journal(|_| Some(Arc::new(MemoryJournal::new())));
+    /// let error = Registry::with_options(options())?.with(login.clone()).err().ok_or("it is refused")?;
+    /// assert_eq!(error.code(), "sensitive_unencrypted");
+    /// assert!(Registry::with_options(options().journal_encrypts())?.with(login).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn journal_encrypts(mut self) -> Self {
+        self.journal_encrypts = true;
         self
     }
 

@@ -155,7 +155,8 @@ impl<R: Runtime> Policy<R> {
         self
     }
 
-    /// The host's own judgement of a tool's effect. It may only be worse than what the tool says of itself.
+    /// The host's own judgement of a tool's effect. It may only be worse than what the tool says of itself: another class needs
+    /// a greater impact too.
     pub fn raise_effect(mut self, tool: impl Into<Text>, effect: Effect) -> Self {
         self.raised.insert(tool.into(), effect);
         self

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Home, Registered, View};
-use crate::composite::{Composite, CompositeBody, GateOf, derived_effect};
+use crate::composite::{Asked, Composite, CompositeBody, GateOf, derived_effect};
 use crate::error::CallError;
 use crate::fingerprint;
 use crate::lifecycle::IntoHook;
@@ -18,6 +18,7 @@ use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::runtime::{Rt, Runtime};
 use crate::schema::CompiledSchema;
+use crate::session::Health;
 use crate::tool::{Body, Goals, Origin, Tool, ToolBuilder, ToolDef, typed};
 use crate::value::{Text, Value};
 
@@ -116,6 +117,8 @@ impl<R: Runtime> From<ToolBuilder<R>> for Declaration<R> {
 pub struct Registry<R: Runtime = Rt> {
     pub(crate) view: View<R>,
     home: Home<R>,
+    /// Whether failures of forged tools that are copied into it suspend them: only where somebody can lift that again.
+    suspends: bool,
 }
 
 impl<R: Runtime> std::fmt::Debug for Registry<R> {
@@ -188,7 +191,7 @@ impl<R: Runtime> Registry<R> {
             has_forged: false,
             fingerprint: None,
         };
-        Self { view, home: Home::default() }
+        Self { view, home: Home::default(), suspends: false }
     }
 
     /// Takes in one tool or composite. What identifies it is read now, once.
@@ -196,7 +199,12 @@ impl<R: Runtime> Registry<R> {
     /// # Errors
     /// [`RegisterError`] with everything that is wrong; the registry is then as it was.
     pub fn register(&mut self, declaration: impl Into<Declaration<R>>) -> Result<&mut Self, RegisterError> {
-        let declaration = declaration.into();
+        let declaration = self.renewed(declaration.into());
+        self.take(declaration)
+    }
+
+    /// As it is: what a session forged comes with the state that the session looks at.
+    pub(crate) fn take(&mut self, declaration: Declaration<R>) -> Result<&mut Self, RegisterError> {
         let (tool, fingerprint, warned) = self.judged(&declaration)?;
         self.install(tool, declaration, fingerprint, warned);
         Ok(self)
@@ -281,6 +289,29 @@ impl<R: Runtime> Registry<R> {
         Catalog::new(self.view, &self.home)
     }
 
+    /// A forged tool that comes from elsewhere begins anew: what befalls it there is nothing to this registry, and what
+    /// befalls it here is nothing to others.
+    fn renewed(&self, mut declaration: Declaration<R>) -> Declaration<R> {
+        let anew = |health: &mut Option<Arc<Health>>| {
+            if let Some(health) = health {
+                *health = Arc::new(health.anew(self.suspends));
+            }
+        };
+        match &mut declaration {
+            Declaration::Composite(composite) => anew(&mut composite.head.def.health),
+            Declaration::Tool(tool) if tool.0.health.is_some() => *tool = tool.changed(|def| anew(&mut def.health)),
+            Declaration::Open(builder) => anew(&mut builder.def.health),
+            Declaration::Tool(_) => {}
+        }
+        declaration
+    }
+
+    /// Forged tools that are copied into it may be suspended by their failures.
+    pub(crate) fn suspending(mut self) -> Self {
+        self.suspends = true;
+        self
+    }
+
     fn judged(&self, declaration: &Declaration<R>) -> Result<Judged<R>, RegisterError> {
         let judged = match as_composite(declaration) {
             Some(composite) => self.judged_composite(composite),
@@ -305,6 +336,7 @@ impl<R: Runtime> Registry<R> {
         let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
+        let tool = self.view.marked(tool, &[], &mut faults);
         match RegisterError::of(&tool.0.name, faults) {
             Some(error) => Err(error),
             None => {
@@ -333,10 +365,12 @@ impl<R: Runtime> Registry<R> {
         if let Some(error) = RegisterError::of(&name, faults.clone()) {
             return Err(error);
         }
+        let links = linked.links.clone();
         let (tool, steps) = self.composed(composite, linked, compiled);
         let tool = self.view.raised(tool, &mut faults);
         faults.extend(self.view.judge_effect(&tool));
         faults.extend(self.view.judge_rule(&tool));
+        let tool = self.view.marked(tool, &links, &mut faults);
         match RegisterError::of(&name, faults) {
             Some(error) => Err(error),
             None => {
@@ -366,10 +400,9 @@ impl<R: Runtime> Registry<R> {
             head.def.goals = Goals::Only(goals);
         }
         linked.derived.own_output = own_output;
-        let entries = || linked.links.iter().filter_map(|link| self.view.entry(*link));
-        linked.derived.forged =
-            entries().any(|entry| entry.tool.0.health.is_some() || entry.composite().is_some_and(|body| body.derived.forged));
-        linked.derived.conditional = linked.links.iter().any(|link| self.view.entry(*link).is_some_and(Registered::is_conditional));
+        let reached = linked.links.iter().filter_map(|link| Some((*link, &self.view.entry(*link)?.tool)));
+        let asked = Asked::all(reached);
+        linked.derived.ends_turn = self.view.ends_turn(linked.links.last());
         if head.def.origin.is_none() {
             head.def.origin = Some(Origin { kind: arcstr::literal!("composite"), name: head.def.name.clone(), ..Origin::default() });
         }
@@ -377,7 +410,7 @@ impl<R: Runtime> Registry<R> {
         head = head.effect(derived_effect(&linked.derived.effects, first));
         let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();
         let gate = GateOf::Catalog { links: linked.links.into(), home: self.home.clone() };
-        let body = CompositeBody::new(spec, gate, linked.derived, compiled);
+        let body = CompositeBody::new(spec, gate, linked.derived, compiled).asking(asked);
         (head.close(Body::Composite(Arc::new(body))), steps)
     }
 

@@ -124,7 +124,11 @@ impl CompiledSchema {
     /// # Errors
     /// Says what is wrong with the schema, as building it does.
     pub(crate) fn verify(&self) -> Result<(), SchemaError> {
-        if self.0.compiled.get().is_none() && plain::is_plain(&self.0.source) && fits_meta_schema(&self.0.source) {
+        if self.0.compiled.get().is_none()
+            && self.0.source.weight() <= crate::limits::SCHEMA_BYTES_MAX
+            && plain::is_plain(&self.0.source)
+            && fits_meta_schema(&self.0.source)
+        {
             return Ok(());
         }
         self.warm()
@@ -205,6 +209,12 @@ impl CompiledSchema {
 }
 
 fn compile(source: &Value) -> Result<Compiled, SchemaError> {
+    // What was put together by hand may be of any size, and everything below goes down into it.
+    if source.depth() > crate::limits::VALUE_DEPTH_MAX || source.weight() > crate::limits::SCHEMA_BYTES_MAX {
+        let (deep, bytes) = (crate::limits::VALUE_DEPTH_MAX, crate::limits::SCHEMA_BYTES_MAX);
+        let message = format!("it nests more than {deep} deep, or would print as more than {bytes} bytes");
+        return Err(SchemaError { pointer: String::new(), message });
+    }
     let schema = source.to_json();
     if let Some(dialect) = source.get("$schema").and_then(Value::as_str)
         && !known_dialect(dialect)

@@ -28,8 +28,8 @@ mod tool;
 mod trial;
 
 pub use error::{FailedTest, ForgeError, SessionError, TestFailure};
-pub(crate) use health::Health;
-pub use tool::forge_tool;
+pub(crate) use health::{Health, counts};
+pub use tool::{forge_tool, forge_tool_allowing};
 pub use trial::ForgeTest;
 
 /// The tools of one conversation, or of one user: those of a base catalogue, and composites that are forged on top. Clones
@@ -148,7 +148,7 @@ impl<R: Runtime> Session<R> {
     }
 
     fn of(base: Catalog<R>, options: Options<R>, keep: impl Fn(&Registered<R>) -> bool) -> Result<Self, RegisterError> {
-        let mut registry = Registry::with_options(options)?;
+        let mut registry = Registry::with_options(options)?.suspending();
         base.copy_some_to(&mut registry, keep)?;
         let first = registry.numbered(1).seal();
         Ok(Self(Arc::new(Inner {
@@ -200,7 +200,12 @@ impl<R: Runtime> Session<R> {
 
     /// Adds a composite over the tools of the newest generation. Runs that have begun do not see it. A composite is data, so
     /// it can be journalled, shown to whoever approves it, and made again after a restart; hooks on it are code, and a run
-    /// with such a composite cannot be taken up again by another process.
+    /// with such a composite cannot be taken up again by another process. The host's own [`Runtime::Meta`] is not data either and
+    /// is not noticed when it is missing: a composite that comes back from its data has the default, so keep in it nothing
+    /// that a rule depends on.
+    ///
+    /// It is forged as it is, delegate, origin and audience included: the host vouches for it. What a model wrote goes through
+    /// [`forge_tool`], which lets it say less.
     ///
     /// The catalogue that is given back is the generation that the composite came with.
     ///
@@ -237,7 +242,7 @@ impl<R: Runtime> Session<R> {
         let health = Health::new(composite.id().into(), self.0.suspend_after.load(Ordering::Relaxed));
         composite.head.def.health = Some(Arc::new(health));
         let mut next = Registry::next_of(current, None);
-        next.register(composite)?;
+        next.take(composite.into())?;
         Ok(next.seal())
     }
 
@@ -263,7 +268,9 @@ impl<R: Runtime> Session<R> {
         }
     }
 
-    /// Refuses every call of a forged tool from now on, in all generations, also as a step. Makes no new generation.
+    /// Refuses every call of a forged tool from now on, in all generations of this session, also as a step: a composite over it is
+    /// offered nowhere and ends before any of its steps runs. Makes no new generation. Copies in other sessions and registries
+    /// are tools of their own, and not concerned.
     ///
     /// # Errors
     /// [`SessionError::NotForged`].
@@ -325,7 +332,12 @@ impl<R: Runtime> Session<R> {
 
     fn with_health(&self, id: &str, change: impl FnOnce(&Health)) -> Result<(), SessionError> {
         let current = self.catalog();
-        if let Some(health) = &self.find(&current, id)?.tool.0.health {
+        // What another session forged, and this one has from its base, has a state of its own here.
+        let health = match current.get(id).and_then(|entry| entry.tool.0.health.as_ref()) {
+            Some(health) => Some(health),
+            None => self.find(&current, id)?.tool.0.health.as_ref(),
+        };
+        if let Some(health) = health {
             change(health);
         }
         Ok(())

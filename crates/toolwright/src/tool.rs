@@ -15,7 +15,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use crate::catalog::View;
 use crate::composite::CompositeBody;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{Call, PathNode};
@@ -193,6 +192,10 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) health: Option<Arc<crate::session::Health>>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
+    /// Some value that it takes or gives is a secret, once it is registered.
+    pub(crate) sensitive: bool,
+    /// Arguments that the host has fixed.
+    pub(crate) pinned: Option<crate::value::Object>,
 }
 
 impl<R: Runtime> std::fmt::Debug for ToolDef<R> {
@@ -329,12 +332,6 @@ impl<R: Runtime> ToolDef<R> {
             && self.composite().is_none_or(|body| !body.depends_on_steps() || body.steps_available(context))
     }
 
-    /// As [`ToolDef::is_available`], for the catalogue that the tool is in.
-    pub(crate) fn is_available_in(&self, view: &View<R>, context: &R::Context) -> bool {
-        self.0.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
-            && self.composite().is_none_or(|body| !body.depends_on_steps() || body.steps_available_in(view, context))
-    }
-
     /// Whether its being available depends on the context.
     pub fn is_conditional(&self) -> bool {
         self.0.hooks.as_ref().is_some_and(|hooks| hooks.is_conditional()) || self.composite().is_some_and(CompositeBody::is_conditional)
@@ -425,6 +422,8 @@ impl<R: Runtime> Def<R> {
             body: self.body.clone(),
             health: self.health.clone(),
             root: OnceLock::new(),
+            sensitive: self.sensitive,
+            pinned: self.pinned.clone(),
         }
     }
 }

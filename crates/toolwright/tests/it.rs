@@ -59,10 +59,14 @@ mod reading;
 mod references;
 #[path = "it/registering.rs"]
 mod registering;
+#[path = "it/registering_bounds.rs"]
+mod registering_bounds;
 #[path = "it/running.rs"]
 mod running;
 #[path = "it/seam.rs"]
 mod seam;
+#[path = "it/secrets.rs"]
+mod secrets;
 #[path = "it/session.rs"]
 mod session;
 #[path = "it/world.rs"]

@@ -29,6 +29,9 @@ pub(super) async fn recorded<R: Runtime>(
     passage: &mut Passage,
     told: Option<&report::Told<'_, R>>,
 ) -> Result<(), CallError> {
+    if tool.0.sensitive && !quietly(|| journal.keeps_secrets()).unwrap_or(false) {
+        return Err(super::unencrypted(tool));
+    }
     let key = call.key();
     if frame.life.over.load(Ordering::Acquire) {
         return Err(unstarted(JournalError::ended(&frame.life.id.text())));

@@ -401,6 +401,9 @@ impl Begins {
             (None, None, None) => None,
         };
         let Some(journal) = journal else { return Ok(()) };
+        if tool.0.sensitive && !call::quietly(|| journal.keeps_secrets()).unwrap_or(false) {
+            return Err(call::unencrypted(tool));
+        }
         if let Some((around, kept_in)) = around
             && Arc::ptr_eq(kept_in, &journal)
             && around.id.text() == life.id.text()

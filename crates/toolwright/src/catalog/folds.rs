@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::View;
-use super::view::Registered;
+use super::view::{Registered, Said};
 use crate::call::quietly;
 use crate::error::{CallError, Fault};
 use crate::lifecycle::{Access, ContextFragment, Hooks, ModelField, Rule, guarded};
@@ -168,9 +168,9 @@ impl<R: Runtime> View<R> {
     /// What [`View::task_rules`] consists of, each with the id of its tool, so that a host can see who says what to its
     /// model. Texts are trimmed, blank ones left out.
     pub fn task_rules_by_tool(&self, cx: &R::Context) -> Vec<(&str, Rule)> {
-        let mut rules: Vec<(&str, Rule)> = Vec::new();
+        let (mut rules, mut said): (Vec<(&str, Rule)>, _) = (Vec::new(), Said::default());
         for (entry, hooks) in self.with_hooks(&self.folds.rules) {
-            if self.offers(entry, cx) {
+            if said.offers(entry, cx) {
                 let own = hooks.rules(cx).unwrap_or_default().into_iter();
                 rules.extend(own.filter_map(|rule| Some((entry.id(), self.admitted_rule(entry, rule)?))));
             }
@@ -204,9 +204,9 @@ impl<R: Runtime> View<R> {
     }
 
     fn fields_at(&self, cx: &R::Context, placement: &R::Placement) -> Vec<(&Registered<R>, ModelField<R::Placement>)> {
-        let mut fields = Vec::new();
+        let (mut fields, mut said) = (Vec::new(), Said::default());
         for (entry, hooks) in self.with_hooks(&self.folds.fields) {
-            if self.offers(entry, cx) {
+            if said.offers(entry, cx) {
                 let own = hooks.fields(cx).unwrap_or_default().into_iter();
                 fields.extend(own.filter(|field| field.placement == *placement).map(|field| (entry, field)));
             }
@@ -345,11 +345,22 @@ impl<R: Runtime> View<R> {
     /// The tool that a decision selects; none for an output.
     fn selected(&self, decision: &R::Decision, cx: &R::Context) -> Result<Option<&Registered<R>>, CallError> {
         let invocation = R::invocation_id(decision);
-        match self.claimed(invocation) {
+        match self.tool_for(invocation, cx) {
             Some(entry) => Ok(Some(entry)),
             None if self.output_protocol(invocation).is_some() || self.output_for(invocation, cx).is_some() => Ok(None),
             None => Err(self.unclaimed(invocation)),
         }
+    }
+
+    /// The tool that an invocation means for this caller. Where an output of the context has the name of a forged tool, the
+    /// output is meant: what a session forges takes nothing of the host's away.
+    pub(super) fn tool_for(&self, invocation: &str, cx: &R::Context) -> Option<&Registered<R>> {
+        let entry = self.claimed(invocation)?;
+        let of_context = || {
+            let outputs = self.options.model_outputs.as_ref().and_then(|port| quietly(|| port(cx)));
+            outputs.is_some_and(|outputs| outputs.iter().any(|output| output.id == invocation))
+        };
+        (entry.tool.0.health.is_none() || !of_context()).then_some(entry)
     }
 
     /// The output of this id for this caller; one of the context stands before a fixed one.
@@ -362,9 +373,12 @@ impl<R: Runtime> View<R> {
     }
 
     pub(super) fn admit_available(&self, entry: &Registered<R>, cx: &R::Context) -> Result<(), CallError> {
-        if entry.tool.is_available_in(self, cx) {
+        if entry.tool.is_available(cx) {
             let refusal = entry.tool.0.health.as_ref().and_then(|health| health.refusal());
             return refusal.map_or(Ok(()), |refusal| Err(crate::call::suspended(refusal).with_public_code(self)));
+        }
+        if let Some(refusal) = entry.composite().and_then(|body| body.suspended()) {
+            return Err(crate::call::suspended(refusal).with_public_code(self));
         }
         let refusal = self.options.forbidden.as_ref().and_then(|words| quietly(|| words(entry.id())));
         Err(CallError::from(Fault::Forbidden { tool: entry.tool.0.name.clone(), refusal }).with_public_code(self))

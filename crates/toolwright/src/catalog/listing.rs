@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::View;
-use super::view::Registered;
+use super::view::{Registered, Said};
 use crate::call::quietly;
 use crate::error::{CallError, EffectState, Fault};
 use crate::fingerprint::{Fingerprint, Hasher};
@@ -99,10 +99,11 @@ impl<R: Runtime> View<R> {
     /// A tool whose being available depends on the context is listed only for a context in which it is. One that the
     /// host hides is not listed. See [`View::definitions`] for all of them.
     pub fn describe(&self, audience: Option<&str>, cx: Option<&R::Context>) -> Vec<ToolSummary> {
+        let mut said = Said::default();
         let listed = |entry: &&Registered<R>| {
             audience.is_none_or(|audience| entry.audience() == audience)
                 && !entry.is_hidden()
-                && cx.map_or_else(|| !entry.is_conditional(), |cx| self.offers(entry, cx))
+                && cx.map_or_else(|| !entry.is_conditional(), |cx| said.offers(entry, cx))
         };
         let mut goals = None;
         let entries = self.entries.iter().filter(listed);
@@ -142,26 +143,36 @@ impl<R: Runtime> View<R> {
 
     /// The protocols that a model may choose from in this context: the outputs, those of
     /// [`crate::Options::model_outputs`], then the available tools for a model. A context's output with the id of
-    /// another stands in its place. A tool that the host hides is not among them.
+    /// another stands in its place, and in place of a tool that a session forged and named so. A tool that the host hides is
+    /// not among them.
     ///
     /// # Errors
-    /// `protocol_conflict` when a context's output has the id or delegate of a tool; `hook_failed` when the port panics,
+    /// `protocol_conflict` when a context's output has the id or delegate of a tool of the host's; `hook_failed` when the port panics,
     /// or gives one id twice.
     pub fn model_protocols(&self, cx: &R::Context) -> Result<ProtocolSet, CallError> {
         let mut protocols: Vec<Arc<Protocol>> = self.fixed_outputs().cloned().collect();
+        let mut taken = Vec::new();
         if let Some(port) = &self.options.model_outputs {
             let more = guarded("model_outputs", || Ok(port(cx))).map_err(|refusal| self.broken("model_outputs", refusal))?;
-            self.merge(&mut protocols, more)?;
+            taken = self.merge(&mut protocols, more)?;
         }
-        let offered = |entry: &&Registered<R>| entry.audience() == MODEL && !entry.is_hidden() && self.offers(entry, cx);
+        let mut said = Said::default();
+        let offered = |entry: &&Registered<R>| {
+            entry.audience() == MODEL && !entry.is_hidden() && !taken.contains(&entry.index) && said.offers(entry, cx)
+        };
         protocols.extend(self.entries.iter().filter(offered).map(|entry| entry.protocol.clone()));
         Ok(ProtocolSet(protocols))
     }
 
-    fn merge(&self, protocols: &mut Vec<Arc<Protocol>>, more: Vec<Protocol>) -> Result<(), CallError> {
+    /// Gives back the positions of forged tools whose names the outputs take.
+    fn merge(&self, protocols: &mut Vec<Arc<Protocol>>, more: Vec<Protocol>) -> Result<Vec<usize>, CallError> {
         let mut ids: Vec<Text> = Vec::with_capacity(more.len());
+        let mut taken = Vec::new();
         for output in more {
-            if self.claimed(&output.id).is_some() {
+            let owners = [self.delegates.get(&output.id), self.index.get(&output.id)];
+            let owners = || owners.iter().flatten().filter_map(|at| self.entries.get(**at));
+            taken.extend(owners().map(|owner| owner.index));
+            if owners().any(|owner| owner.tool.0.health.is_none()) {
                 return Err(CallError::from(Fault::ProtocolConflict { id: output.id }).with_public_code(self));
             }
             if ids.contains(&output.id) {
@@ -174,7 +185,7 @@ impl<R: Runtime> View<R> {
                 None => protocols.push(Arc::new(output)),
             }
         }
-        Ok(())
+        Ok(taken)
     }
 
     fn fixed_outputs(&self) -> impl Iterator<Item = &Arc<Protocol>> {
@@ -192,7 +203,8 @@ impl<R: Runtime> View<R> {
 
     /// The available tools that are offered as intents, each with its intent, in the order of registration.
     pub fn intents(&self, cx: &R::Context) -> Vec<(&str, &IntentSpec)> {
-        let offered = |entry: &Registered<R>| !entry.is_hidden() && self.offers(entry, cx);
+        let mut said = Said::default();
+        let mut offered = |entry: &Registered<R>| !entry.is_hidden() && said.offers(entry, cx);
         self.entries
             .iter()
             .filter_map(|entry| Some((entry, entry.tool.0.intent.as_ref()?)))

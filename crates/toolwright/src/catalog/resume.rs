@@ -422,6 +422,10 @@ impl Journal for Accepting {
     fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
         self.journal.unfinished()
     }
+
+    fn keeps_secrets(&self) -> bool {
+        self.journal.keeps_secrets()
+    }
 }
 
 impl RunJournal for AcceptingRun {
@@ -450,5 +454,9 @@ impl RunJournal for AcceptingRun {
 
     fn epoch(&self) -> u64 {
         self.run.epoch()
+    }
+
+    fn keeps_secrets(&self) -> bool {
+        self.run.keeps_secrets()
     }
 }

@@ -99,7 +99,7 @@ impl<R: Runtime> Catalog<R> {
         let mut path: Vec<Text> = Vec::new();
         loop {
             let invocation = R::invocation_id(&turn.decision);
-            if self.claimed(invocation).is_none()
+            if self.tool_for(invocation, cx).is_none()
                 && let Some(output) = self.output_for(invocation, cx)
             {
                 self.fits(&output, R::arguments(&turn.decision))?;

@@ -164,6 +164,32 @@ pub struct View<R: Runtime = Rt> {
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
+/// What tools said of themselves while one list is made: each is asked once, however many composites reach it.
+#[derive(Default)]
+pub(crate) struct Said(Vec<Option<bool>>);
+
+impl Said {
+    fn of(&mut self, at: usize, ask: impl FnOnce() -> bool) -> bool {
+        if self.0.len() <= at {
+            self.0.resize(at.saturating_add(1), None);
+        }
+        let Some(slot) = self.0.get_mut(at) else { return ask() };
+        *slot.get_or_insert_with(ask)
+    }
+
+    /// As [`Registered::is_available`].
+    pub(crate) fn offers<R: Runtime>(&mut self, entry: &Registered<R>, context: &R::Context) -> bool {
+        let def = &entry.tool.0;
+        let own = || {
+            def.health.as_ref().is_none_or(|health| health.refusal().is_none())
+                && def.hooks.as_ref().is_none_or(|hooks| hooks.is_available(context))
+        };
+        let always = def.health.is_none() && def.hooks.as_ref().is_none_or(|hooks| !hooks.is_conditional());
+        (always || self.of(entry.index, own))
+            && entry.composite().is_none_or(|body| body.asked().iter().all(|asked| self.of(asked.at, || asked.allows(context))))
+    }
+}
+
 /// Where composites find the catalogue that they were linked in, once it is sealed.
 pub(crate) type Home<R> = Arc<OnceLock<Weak<View<R>>>>;
 
@@ -296,7 +322,7 @@ impl<R: Runtime> View<R> {
 
     /// Whether a tool is offered in this context: it is available, and not suspended by a session.
     pub(crate) fn offers(&self, entry: &Registered<R>, context: &R::Context) -> bool {
-        entry.tool.0.health.as_ref().is_none_or(|health| health.refusal().is_none()) && entry.tool.is_available_in(self, context)
+        entry.is_available(context)
     }
 
     /// The goals a tool serves, of those there are now.

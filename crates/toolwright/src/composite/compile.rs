@@ -39,7 +39,7 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec
     let literals = issues
         .iter()
         .filter(|issue| issue.code == "literal_reference")
-        .map(|issue| (step_of(&issue.pointer), format!("{} at {}", issue.message, issue.pointer)))
+        .map(|issue| (step_of(&issue.pointer), format!("{} at {}", issue.message, crate::cut(&issue.pointer, 200))))
         .collect();
     let steps = forgetting(plans, output.as_ref());
     let names = spec.steps.iter().map(|step| StepName { name: step.name.clone(), tool: step.tool.clone() });

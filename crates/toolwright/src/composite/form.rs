@@ -3,6 +3,7 @@
 use super::Composite;
 use super::spec::{CompositeSpec, Severity, SpecError, SpecIssue};
 use crate::lifecycle::IntentSpec;
+use crate::limits;
 use crate::reference::Dialect;
 use crate::runtime::Runtime;
 use crate::tool::{Example, Goals, Origin, ToolBuilder};
@@ -37,7 +38,8 @@ pub(super) const PAGE_STRICT: &str = "page";
 
 impl<R: Runtime> Composite<R> {
     /// Everything of it that is data: the head beside the specification, in one object. What has its usual value is left
-    /// out. Hooks are code, and only said to be there; the host's own [`Runtime::Meta`] is not kept.
+    /// out. Hooks are code, and only said to be there. The host's own [`Runtime::Meta`] is not kept, and nothing says that it was
+    /// there: what comes back has the default.
     ///
     /// ```
     /// use toolwright::{Composite, json};
@@ -106,6 +108,14 @@ impl<R: Runtime> Composite<R> {
             reader.wrong("", format!("a composite is an object, and this is {}", value.kind()), "it has at least `id` and `steps`");
             return Err(SpecError { issues: reader.issues });
         };
+        // Nothing below goes down further than a value may nest.
+        for (field, _) in object.iter().filter(|(_, member)| member.depth() > limits::VALUE_DEPTH_MAX) {
+            let (field, deep) = (crate::cut(field, 60), limits::VALUE_DEPTH_MAX);
+            reader.wrong(&format!("/{field}"), format!("`{field}` nests more than {deep} deep"), "no value may; write it flatter");
+        }
+        if !reader.issues.is_empty() {
+            return Err(SpecError { issues: reader.issues });
+        }
         let head = reader.head::<R>(object);
         let spec = reader.spec(object);
         if reader.issues.iter().any(|issue| issue.severity == Severity::Error) {

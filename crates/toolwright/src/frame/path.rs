@@ -53,7 +53,7 @@ fn mixed(mut bits: u64) -> u64 {
 /// The place of a nested call of `tool` by order: `outer/~1` for `outer/tool~1`. None for any other path.
 pub(crate) fn placed(path: &str, tool: &str) -> Option<String> {
     let (head, number) = path.rsplit_once('~')?;
-    let around = head.strip_suffix(tool)?.strip_suffix('/')?;
+    let around = head.strip_suffix(&*name_segment(tool))?.strip_suffix('/')?;
     let by_order = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     by_order.then(|| format!("{around}/~{number}"))
 }
@@ -119,6 +119,15 @@ pub(crate) fn key_segment(key: &str) -> String {
         }
     }
     if segment.bytes().all(|byte| byte.is_ascii_digit()) { format!("\"{segment}\"") } else { segment }
+}
+
+/// A name as it stands in a path: `/` would begin another segment, `~` what stands behind a nested call. Ordinary names
+/// stand as they are.
+pub(crate) fn name_segment(name: &str) -> Cow<'_, str> {
+    if !name.contains(['%', '/', '~']) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.replace('%', "%25").replace('/', "%2F").replace('~', "%7E"))
 }
 
 /// A step's name as it stands in the key of a rehearsal's output, where `/` leads into a composite.
@@ -194,7 +203,13 @@ impl PathNode {
             }
         }
         if let Some(step) = self.names.step(step) {
-            out.push_str(&step.name);
+            // What stands behind the tool is a number, or a key that was written so already.
+            let behind =
+                matches!(self.segment, Segment::Nested | Segment::Keyed).then(|| step.name.strip_prefix(step.tool.as_str())).flatten();
+            match behind {
+                Some(behind) => out.extend([&*name_segment(&step.tool), behind]),
+                None => out.push_str(&name_segment(&step.name)),
+            }
         }
     }
 

@@ -104,7 +104,7 @@ impl<R: Runtime> Registry<R> {
             next.entries.push(moved(entry, next.entries.len(), &home, without));
             next.note_last();
         }
-        Self { view: next, home }
+        Self { view: next, home, suspends: true }
     }
 
     /// With this number among the generations of a session.

@@ -211,6 +211,8 @@ pub enum RegisterFault {
         /// What it said.
         why: String,
     },
+    /// It takes or gives a secret, and the host's journals do not say that they encrypt.
+    SensitiveUnencrypted,
     /// There is a normaliser already.
     NormalizerInstalled,
     /// There is a finalizer already.
@@ -319,6 +321,7 @@ impl RegisterFault {
             Self::Effect { .. } => "effect_unknown",
             Self::EffectLowered { .. } => "effect_lowered",
             Self::Rule { .. } => "rule_refused",
+            Self::SensitiveUnencrypted => "sensitive_unencrypted",
             Self::NormalizerInstalled | Self::FinalizerInstalled => "handler_installed",
         }
     }
@@ -389,6 +392,10 @@ impl RegisterFault {
                 "a policy may only make an effect worse; a tool that says too much must be declared anew",
             ),
             Self::Rule { why } => (why.clone(), "this is the host's own rule for declarations"),
+            Self::SensitiveUnencrypted => (
+                "its schema marks a secret with `x-sensitive`, and the journal would keep it in plain".into(),
+                "let the journal encrypt what it keeps, and say so with `Options::journal_encrypts()`; nothing is masked, since a masked value cannot be given again",
+            ),
             Self::NormalizerInstalled => ("there is a normaliser already".into(), "a registry has one; combine the two"),
             Self::FinalizerInstalled => ("there is a finalizer already".into(), "a registry has one; combine the two"),
         }

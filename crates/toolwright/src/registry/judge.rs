@@ -1,6 +1,6 @@
 //! Judging a declaration: everything that is wrong with it, in one fixed order.
 
-use super::error::{Known, RegisterFault, audience_issue};
+use super::error::{Known, RegisterError, RegisterFault, audience_issue};
 use super::{Composite, Declaration};
 use crate::catalog::{Registered, View};
 use crate::composite::compile::{Compiled, compile};
@@ -123,12 +123,35 @@ impl<R: Runtime> View<R> {
     pub(super) fn raised(&self, tool: ToolDef<R>, faults: &mut Vec<RegisterFault>) -> ToolDef<R> {
         let Some(raised) = self.options.policy.raised.get(tool.name()) else { return tool };
         match tool.effect() {
-            Some(declared) if declared.impact > raised.impact => {
+            // Another class is another effect, and only a worse one may take its place.
+            Some(declared) if declared.impact > raised.impact || (declared.impact == raised.impact && declared.class != raised.class) => {
                 faults.push(RegisterFault::EffectLowered { declared: declared.to_string(), raised: raised.to_string() });
                 tool
             }
             _ => tool.changed(|def| def.effect = Some(raised.clone())),
         }
+    }
+
+    /// The tool, marked when it or a tool of its steps handles secrets: where those would be written down in plain, it is
+    /// refused.
+    pub(super) fn marked(&self, tool: ToolDef<R>, links: &[usize], faults: &mut Vec<RegisterFault>) -> ToolDef<R> {
+        // What is wrong already need not be looked into.
+        if !faults.is_empty() && RegisterError::of(&tool.0.name, faults.clone()).is_some() {
+            return tool;
+        }
+        let marks = |schema: &Option<CompiledSchema>| schema.as_ref().is_some_and(|schema| is_sensitive(schema.source()));
+        let of_steps = || links.iter().any(|link| self.entry(*link).is_some_and(|entry| entry.tool.0.sensitive));
+        let sensitive = marks(&tool.0.input) || marks(&tool.0.output) || of_steps();
+        if sensitive && self.options.journal.is_some() && !self.options.journal_encrypts {
+            faults.push(RegisterFault::SensitiveUnencrypted);
+        }
+        if sensitive == tool.0.sensitive { tool } else { tool.changed(|def| def.sensitive = sensitive) }
+    }
+
+    /// Whether a turn is over with the tool at this position, by its own word or because its last step ends it.
+    pub(super) fn ends_turn(&self, at: Option<&usize>) -> bool {
+        let ends = |entry: &Registered<R>| entry.is_terminal() || entry.composite().is_some_and(|body| body.derived.ends_turn);
+        at.and_then(|at| self.entry(*at)).is_some_and(ends)
     }
 
     /// The host's own rule.
@@ -148,12 +171,21 @@ impl<R: Runtime> View<R> {
         // A specification that was read is right; one may also be put together by hand.
         faults.extend(spec.wrong_form().into_iter().map(RegisterFault::Spec));
         let mut linked = Linked::default();
-        match compile(&composite.head.def.name, spec) {
-            Ok(compiled) => {
+        let deep = |value: &Value| value.depth() > limits::MAPPING_DEPTH_MAX.saturating_add(4);
+        let written = spec.to_value();
+        if written.weight() > limits::SPEC_BYTES_MAX {
+            faults.push(RegisterFault::Spec(too_large(composite.id())));
+            return linked;
+        }
+        faults.extend(deep_parts(composite).into_iter().map(RegisterFault::Spec));
+        // What nests too deep was named above, and nothing may go down into it.
+        match (!deep(&written)).then(|| compile(&composite.head.def.name, spec)) {
+            None => {}
+            Some(Ok(compiled)) => {
                 faults.extend(compiled.warnings.iter().cloned().map(RegisterFault::Spec));
                 linked.compiled = Some(compiled);
             }
-            Err(found) => faults.extend(found.into_iter().map(RegisterFault::Spec)),
+            Some(Err(found)) => faults.extend(found.into_iter().map(RegisterFault::Spec)),
         }
         for (index, step) in spec.steps.iter().enumerate() {
             self.link_step(index, step, composite, &mut linked, faults);
@@ -167,9 +199,11 @@ impl<R: Runtime> View<R> {
     }
 
     fn link_step(&self, index: usize, step: &StepSpec, composite: &Composite<R>, linked: &mut Linked, faults: &mut Vec<RegisterFault>) {
+        // A suggestion looks through all names, so a specification of mistakes alone gets only some.
+        let suggests = faults.len() < limits::SUGGESTIONS_MAX;
         let mut wrong = |issue: SpecIssue| faults.push(RegisterFault::Step { index, step: step.name.clone(), issue });
         let Some(entry) = self.get(&step.tool) else {
-            let known: Vec<&str> = self.ids().collect();
+            let known: Vec<&str> = if suggests { self.ids().collect() } else { Vec::new() };
             let mut unknown = lint::unknown_tool(index, step, &known);
             if step.tool == composite.head.def.name {
                 unknown.help = Some("a composite cannot be a step of itself".into());
@@ -186,7 +220,7 @@ impl<R: Runtime> View<R> {
             wrong(audience_issue(index, &step.tool, entry.audience(), own));
         }
         lint::wiring(index, step, &entry.tool, lint::INVALID_INPUT).into_iter().for_each(&mut wrong);
-        if entry.is_terminal() && index + 1 < composite.spec.steps.len() {
+        if self.ends_turn(Some(&entry.index)) && index + 1 < composite.spec.steps.len() {
             faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
         }
         linked.derived.add(step, Some(&entry.tool));
@@ -228,7 +262,7 @@ impl<R: Runtime> View<R> {
         let outputs: Vec<Option<Value>> = links.iter().map(|link| schema_at(link).cloned()).collect();
         let input = composite.input_or_spec();
         let sources = project::Sources { input: input.as_ref(), outputs: &outputs };
-        let schema = project::schema_of(plan, &sources);
+        let schema = project::schema_of(plan, &sources, limits::DERIVED_SCHEMA_BYTES_MAX)?;
         CompiledSchema::new(schema.clone()).verify().is_ok().then_some(schema)
     }
 
@@ -268,10 +302,52 @@ fn valid_name(name: &str) -> Result<(), String> {
         "`$` begins a reference".into()
     } else if name.chars().any(char::is_control) {
         "it has a control character in it".into()
+    } else if let Some(unseen) = name.chars().find(|c| is_unseen(*c)) {
+        format!("it has a character in it that nobody sees, U+{:04X}: it would look like another name", u32::from(unseen))
     } else {
         return Ok(());
     };
     Err(why)
+}
+
+/// Characters that print nothing, or change how others are shown.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{00AD}' | '\u{034F}' | '\u{0600}'..='\u{0605}' | '\u{061C}' | '\u{06DD}' | '\u{070F}' | '\u{0890}'..='\u{0891}' | '\u{08E2}'
+        | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+        | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFFB}' | '\u{110BD}' | '\u{110CD}' | '\u{13430}'..='\u{1343F}' | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Whether a schema says of some value that it is a secret.
+fn is_sensitive(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| (key == "x-sensitive" && *value == Value::Bool(true)) || is_sensitive(value))
+        }
+        Value::Array(items) => items.iter().any(is_sensitive),
+        _ => false,
+    }
+}
+
+/// Data of a composite's head that nests deeper than any value may.
+fn deep_parts<R: Runtime>(composite: &Composite<R>) -> Vec<SpecIssue> {
+    let def = &composite.head.def;
+    let examples = def.examples.iter().flat_map(|example| std::iter::once(&example.input).chain(&example.output));
+    let parts = examples.map(|value| ("examples", value)).chain(def.annotations.iter().map(|value| ("annotations", value)));
+    let deep = parts.filter(|(_, value)| value.depth() > limits::VALUE_DEPTH_MAX);
+    deep.map(|(part, _)| invalid(format!("`{part}` nests more than {} deep", limits::VALUE_DEPTH_MAX), format!("/{part}"))).collect()
+}
+
+fn too_large(id: &str) -> SpecIssue {
+    let id = crate::cut(id, 80);
+    invalid(format!("the specification of `{id}` would print as more than {} bytes", limits::SPEC_BYTES_MAX), String::new())
+}
+
+fn invalid(message: String, pointer: String) -> SpecIssue {
+    let help = Some("move what is large or deep into the input of the composite, or into a tool of its own".into());
+    SpecIssue { severity: Severity::Error, code: "invalid_spec", message, help, pointer, span: None }
 }
 
 fn two_of<R: Runtime>(def: &Def<R>, other: &Registered<R>) -> String {

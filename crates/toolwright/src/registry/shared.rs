@@ -262,5 +262,5 @@ fn copied<R: Runtime>(registry: &Registry<R>) -> Registry<R> {
         has_forged: view.has_forged,
         fingerprint: view.fingerprint,
     };
-    Registry { view, home: registry.home.clone() }
+    Registry { view, home: registry.home.clone(), suspends: registry.suspends }
 }

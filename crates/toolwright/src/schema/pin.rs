@@ -68,8 +68,11 @@ pub(crate) fn pinned<R: Runtime>(tool: &ToolDef<R>, arguments: Object) -> Result
         schema.verify()?;
     }
     let inner = tool.clone();
+    let before = tool.0.pinned.iter().flat_map(Object::iter).chain(arguments.iter());
+    let all = Object::from_pairs(before.map(|(key, value)| (key.clone(), value.clone())));
     Ok(tool.changed(|def| {
         def.input = schema;
+        def.pinned = Some(all);
         def.body = Body::Handler(std::sync::Arc::new(Pinned { inner, arguments }));
     }))
 }

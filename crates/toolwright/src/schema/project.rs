@@ -12,15 +12,29 @@ pub(crate) struct Sources<'a> {
 }
 
 /// The schema of what `plan` gives: exact for literals and structure, the
-/// source's own schema for references, open where nothing is known.
-pub(crate) fn schema_of(plan: &Plan, sources: &Sources<'_>) -> Value {
-    match plan {
+/// source's own schema for references, open where nothing is known. None when it would be larger than `max` bytes: a
+/// reference to a whole output repeats the whole schema, and composites of composites repeat that again.
+pub(crate) fn schema_of(plan: &Plan, sources: &Sources<'_>, max: u64) -> Option<Value> {
+    let schema = bounded(plan, sources, &mut { max })?;
+    (schema.weight() <= max).then_some(schema)
+}
+
+/// `left`: how many more bytes of other schemas may be taken in. Nothing larger is looked into.
+fn bounded(plan: &Plan, sources: &Sources<'_>, left: &mut u64) -> Option<Value> {
+    Some(match plan {
         Plan::Literal(value) => Value::object([("const", value.clone())]),
-        Plan::Reference(reference) => follow(reference, sources).unwrap_or_else(anything),
+        Plan::Reference(reference) => match target(reference, sources) {
+            Some(part) => {
+                *left = left.checked_sub(part.weight())?;
+                portable(part).unwrap_or_else(anything)
+            }
+            None => anything(),
+        },
         Plan::Array(_) => Value::object([("type", Value::from("array"))]),
         Plan::Object { shape, members, .. } => {
             let named = || shape.keys().zip(members);
-            let properties = named().map(|(key, member)| (key.clone(), schema_of(member, sources)));
+            let properties = named().map(|(key, member)| Some((key.clone(), bounded(member, sources, left)?)));
+            let properties = properties.collect::<Option<Vec<_>>>()?;
             let always = named().filter(|(_, member)| !matches!(member, Plan::Reference(RefPlan { optional: true, .. })));
             let required = Value::array(always.map(|(key, _)| Value::String(key.clone())));
             Value::object([
@@ -30,14 +44,14 @@ pub(crate) fn schema_of(plan: &Plan, sources: &Sources<'_>) -> Value {
                 ("additionalProperties", Value::Bool(false)),
             ])
         }
-    }
+    })
 }
 
 fn anything() -> Value {
     Value::object::<Text, Value>([])
 }
 
-fn follow(reference: &RefPlan, sources: &Sources<'_>) -> Option<Value> {
+fn target<'v>(reference: &RefPlan, sources: &Sources<'v>) -> Option<&'v Value> {
     let root = match reference.source {
         Source::Input => sources.input?,
         Source::Step(position) => sources.outputs.get(position)?.as_ref()?,
@@ -50,7 +64,7 @@ fn follow(reference: &RefPlan, sources: &Sources<'_>) -> Option<Value> {
     for hop in &reference.path {
         at = resolve(root, step(at, hop)?)?;
     }
-    portable(at)
+    Some(at)
 }
 
 fn step<'v>(schema: &'v Value, Hop { key, index, .. }: &Hop) -> Option<&'v Value> {

@@ -8,28 +8,6 @@ use crate::error::{CallError, Fault};
 use crate::refusal::Refusal;
 use crate::value::Text;
 
-/// Codes that say nothing about the tool itself, also when a tool hands them on as its own.
-const NOT_ITS_FAULT: [&str; 18] = [
-    "cancelled",
-    "step_aborted",
-    "forbidden",
-    "denied",
-    "inspected",
-    "suspended",
-    "nesting_too_deep",
-    "calls_too_deep",
-    "cycle",
-    "in_doubt",
-    "journal",
-    "unavailable",
-    "diverged",
-    "step_disabled",
-    "permission_denied",
-    "approval_unavailable",
-    "approval_rejected",
-    "step_not_chainable",
-];
-
 /// Shared by all generations in which the tool is.
 #[derive(Debug)]
 pub(crate) struct Health {
@@ -44,6 +22,11 @@ pub(crate) struct Health {
 impl Health {
     pub(crate) fn new(tool: Text, after: u32) -> Self {
         Self { tool, after, failures: AtomicU32::new(0), suspended: AtomicBool::new(false), reason: Mutex::new(None) }
+    }
+
+    /// As it was when the tool was forged, for another place. Without `counting`, failures never suspend it.
+    pub(crate) fn anew(&self, counting: bool) -> Self {
+        Self::new(self.tool.clone(), if counting { self.after } else { 0 })
     }
 
     /// The refusal of a call while the tool is suspended.
@@ -99,10 +82,11 @@ impl Health {
 }
 
 /// Whether the tool itself is to blame: its own code or that of its steps, its output, or a mapping of its steps.
-fn counts(error: &CallError) -> bool {
+pub(crate) fn counts(error: &CallError) -> bool {
     match error.root_cause() {
         Fault::InvalidOutput { .. } | Fault::Panicked { .. } | Fault::Unresolved(_) => true,
-        Fault::Tool { .. } => !NOT_ITS_FAULT.contains(&error.code()),
+        // Whatever it calls it; only the error of a call inside the tool may be somebody else's.
+        Fault::Tool { error, .. } => !error.is_anothers(),
         // What the caller gave to the root is the caller's; what a mapping gave to a step is the composite's.
         Fault::InvalidInput { .. } => error.step().is_some(),
         _ => false,

@@ -1,17 +1,23 @@
 //! Forging as a tool of its own, for a model that may do it.
 
+use std::sync::Arc;
+
 use super::{ForgeTest, Session};
-use crate::composite::{Composite, SpecError};
+use crate::composite::{Composite, Severity, SpecError, SpecIssue};
 use crate::runtime::Runtime;
-use crate::tool::{Effect, Impact, Reconciled, ToolBuilder, ToolDef, ToolError};
+use crate::tool::{Effect, Impact, Origin, Reconciled, ToolBuilder, ToolDef, ToolError};
 use crate::value::{Object, Text, Value};
 
 /// A tool that forges composites in the caller's session. Its effect is `forge`, once: it needs authorization like any
 /// other tool, composites may use it only when the host lists it, and the journal has what it forged.
 ///
 /// The head is the host's: id, description, audience and hooks. `session` finds the session of a caller, usually in the
-/// context. What is forged is for the audience of this tool, whatever its input says: a composite must not reach
-/// tools of another audience by naming it. It can be called from the next generation on.
+/// context. What is forged is for the audience of this tool: a composite must not reach tools of another audience by naming
+/// it. It can be called from the next generation on.
+///
+/// A composite of a model's says what it does, and not what it is to the host: one that brings `delegate`, `intent`, `origin`,
+/// `annotations`, `produces`, `terminal`, `hidden` or another `audience` is refused, unless the host allows the field with
+/// [`forge_tool_allowing`]. Its origin is this session.
 ///
 /// The input is `{composite, tests}`: the composite in the form of [`Composite::to_value`], and dry runs that it must pass,
 /// each `{name, input, outputs, expects}`.
@@ -43,19 +49,37 @@ pub fn forge_tool<R: Runtime>(
     head: ToolBuilder<R>,
     session: impl Fn(&R::Context) -> Option<Session<R>> + Clone + Send + Sync + 'static,
 ) -> ToolDef<R> {
-    let audience = head.def.audience.clone();
-    let again = (session.clone(), audience.clone());
+    forge_tool_allowing(head, std::iter::empty::<Text>(), session)
+}
+
+/// As [`forge_tool`], and a composite may bring these of the fields that are otherwise the host's.
+///
+/// ```
+/// use toolwright::{Rt, Runtime, Session, session::forge_tool_allowing};
+/// struct Caller { session: Session<Rt<Caller>> }
+/// type App = Rt<Caller>;
+/// let head = App::tool("forge", "Makes a tool");
+/// let forge = forge_tool_allowing(head, ["intent"], |caller: &Caller| Some(caller.session.clone()));
+/// assert_eq!(forge.id(), "forge");
+/// ```
+pub fn forge_tool_allowing<R: Runtime, F: Into<Text>>(
+    head: ToolBuilder<R>,
+    fields: impl IntoIterator<Item = F>,
+    session: impl Fn(&R::Context) -> Option<Session<R>> + Clone + Send + Sync + 'static,
+) -> ToolDef<R> {
+    let rules = Arc::new(Rules { audience: head.def.audience.clone(), allowed: fields.into_iter().map(Into::into).collect() });
+    let again = (session.clone(), rules.clone());
     let head = head.effect(Effect::new("forge", Impact::Once)).reconcile(move |begun, context| {
         let found = again.0(&context).and_then(|session| Some((session, asked(begun.input(), &again.1).ok()?.0)));
         std::future::ready(found.map_or(Reconciled::Unknown, |(session, composite)| became_of(&session, &composite)))
     });
     let head = if head.def.input.is_none() { head.input_schema(input_schema()) } else { head };
     head.run_json(move |input, call| {
-        let (session, audience) = (session.clone(), audience.clone());
+        let (session, rules) = (session.clone(), rules.clone());
         async move {
             let nothing = |code: &'static str, message: String| ToolError::new(message).code(code).nothing_happened();
             let session = session(call.context()).ok_or_else(|| nothing("no_session", "the caller has no session to forge in".into()))?;
-            let (composite, tests) = asked(&input, &audience).map_err(|error| nothing(error.code(), error.to_string()))?;
+            let (composite, tests) = asked(&input, &rules).map_err(|error| nothing(error.code(), error.to_string()))?;
             let id = Text::from(composite.id());
             match session.forge_tested(composite, tests, call.context_arc().clone()).await {
                 Ok(catalog) => Ok(forged(&id, catalog.generation())),
@@ -89,13 +113,58 @@ fn input_schema() -> Value {
     })
 }
 
+/// What a composite is to the host, which a model does not decide.
+const HOSTS: [&str; 8] = ["delegate", "intent", "origin", "annotations", "produces", "terminal", "hidden", "audience"];
+
+/// What a composite may bring.
+struct Rules {
+    audience: Text,
+    allowed: Vec<Text>,
+}
+
+impl Rules {
+    fn allows(&self, field: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed == field)
+    }
+
+    fn judge(&self, given: &Value) -> Result<(), SpecError> {
+        let usual = |field: &str, value: &Value| match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::String(audience) => field == "audience" && *audience == self.audience,
+            _ => false,
+        };
+        let brought = HOSTS.into_iter().filter(|field| !self.allows(field) && given.get(field).is_some_and(|value| !usual(field, value)));
+        let issues: Vec<SpecIssue> = brought.map(not_its_own).collect();
+        if issues.is_empty() { Ok(()) } else { Err(SpecError { issues }) }
+    }
+}
+
+fn not_its_own(field: &str) -> SpecIssue {
+    SpecIssue {
+        severity: Severity::Error,
+        code: "invalid_spec",
+        message: format!("a tool that is forged cannot set `{field}`: leave it out"),
+        help: Some(format!("it is the host's to say; the host allows it with `forge_tool_allowing(…, [\"{field}\"], …)`")),
+        pointer: format!("/{field}"),
+        span: None,
+    }
+}
+
 type Asked<R> = (Composite<R>, Vec<ForgeTest>);
 
-/// What the input asks for: a composite for this audience, and its tests.
-fn asked<R: Runtime>(input: &Value, audience: &Text) -> Result<Asked<R>, SpecError> {
-    let composite = input.get("composite").unwrap_or(&Value::Null);
-    let mut composite = Composite::<R>::from_value(composite)?;
-    composite.head.def.audience = audience.clone();
+/// What the input asks for: a composite by these rules, and its tests.
+fn asked<R: Runtime>(input: &Value, rules: &Rules) -> Result<Asked<R>, SpecError> {
+    let given = input.get("composite").unwrap_or(&Value::Null);
+    let mut composite = Composite::<R>::from_value(given)?;
+    rules.judge(given)?;
+    let def = &mut composite.head.def;
+    if !rules.allows("audience") || given.get("audience").is_none_or(Value::is_null) {
+        def.audience = rules.audience.clone();
+    }
+    if !rules.allows("origin") || def.origin.is_none() {
+        let (source, kind) = (arcstr::literal!("session"), arcstr::literal!("composite"));
+        def.origin = Some(Origin { source, kind, name: def.name.clone(), ..Origin::default() });
+    }
     let tests = input.get("tests").and_then(Value::as_array).unwrap_or_default();
     let tests = tests.iter().enumerate().map(|(at, test)| {
         let name = test.get("name").and_then(Value::as_text).cloned().unwrap_or_else(|| arcstr::format!("{at}"));

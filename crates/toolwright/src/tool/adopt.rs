@@ -71,6 +71,8 @@ impl ToolDef {
             reconcile,
             body: Body::Handler(Arc::new(Adopted(handler.clone()))),
             root: OnceLock::new(),
+            sensitive: def.sensitive,
+            pinned: def.pinned.clone(),
         })))
     }
 }

@@ -150,6 +150,8 @@ struct Failure {
     content: Option<Value>,
     aftermath: Aftermath,
     unusable_output: bool,
+    /// The error of a call inside the tool, which says nothing about the tool itself.
+    anothers: bool,
 }
 
 impl ToolError {
@@ -177,6 +179,7 @@ impl ToolError {
             content: None,
             aftermath: Aftermath::Answered,
             unusable_output: false,
+            anothers: false,
         }))
     }
 
@@ -265,6 +268,11 @@ impl ToolError {
         self.0.aftermath
     }
 
+    /// Whether a call inside the tool ended so, for a reason that is not to be blamed on anybody's code.
+    pub(crate) fn is_anothers(&self) -> bool {
+        self.0.anothers
+    }
+
     pub(crate) fn is_unusable_output(&self) -> bool {
         self.0.unusable_output
     }
@@ -284,6 +292,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
             return Self::from_error(error).outcome_unknown();
         };
         let mut own = Self::new(inner.message()).code(inner.public_code()).details(Value::object(inner.details()));
+        own.0.anothers = !crate::session::counts(inner);
         own.0.help = inner.help().map(Text::from);
         if inner.waits_for_an_answer() { own.outcome_unknown() } else { own }
     }

@@ -95,6 +95,8 @@ impl<R: Runtime> ToolBuilder<R> {
             body: Body::Missing,
             health: None,
             root: OnceLock::new(),
+            sensitive: false,
+            pinned: None,
         };
         Self { def, hooks: Hooks::default() }
     }

@@ -154,13 +154,12 @@ const READ: [(&str, &str); 15] = [
 ];
 
 /// Those that are there, and why no reader meets another at them. Written once, before or beside the reading.
-const EXCEPTIONS: [(&str, &str, &str); 6] = [
+const EXCEPTIONS: [(&str, &str, &str); 5] = [
     ("catalog/view.rs", "OnceLock", "where a composite's run finds its catalogue: written by the seal, and no way of reading leads there"),
     ("catalog/view.rs", "Weak", "the same"),
     ("schema.rs", "OnceLock", "a validator, built by the first call or by `warm`; listings show the schema beside it"),
     ("tool.rs", "OnceLock", "where the path of a run begins, made by the first run"),
     ("composite.rs", "Mutex", "programs between two runs of a composite"),
-    ("composite.rs", "Weak", "a composite's run, and a tool that is asked outside its catalogue, find the catalogue through it"),
 ];
 
 /// The identifiers of a source file, without comments and texts.

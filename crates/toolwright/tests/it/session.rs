@@ -9,6 +9,8 @@ mod fixture;
 mod forging;
 #[path = "session/form.rs"]
 mod form;
+#[path = "session/isolating.rs"]
+mod isolating;
 #[path = "session/resuming.rs"]
 mod resuming;
 #[path = "session/sealing.rs"]

@@ -75,6 +75,11 @@ pub(super) fn produce(code: &str) -> Option<Said> {
             refused(registry.register_normalizer(|value: Value, ()| value))
         }
         "rule_refused" => by_policy(Policy::new().valid_id(|_| Err("no tools today".into())), reader()),
+        "sensitive_unencrypted" => {
+            let options = Options::new().journal(|_| Some(std::sync::Arc::new(toolwright::MemoryJournal::new())));
+            let pin = json!({"type": "object", "properties": {"pin": {"type": "string", "x-sensitive": true}}});
+            refused(Registry::<toolwright::Rt>::with_options(options).unwrap().register(closed(reader().input_schema(pin))))
+        }
         "terminal_inside" => over(reader().terminal(), |main| main),
         "step_audience" => over(reader().audience("operator"), |main| main),
         "invalid_input" => {

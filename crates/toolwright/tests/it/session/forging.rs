@@ -234,7 +234,13 @@ fn a_session_over_a_session_inherits_what_was_forged() {
     assert!(matches!(inner.retire("a").unwrap_err(), SessionError::NotForged { inherited: true, .. }));
     inner.forge(chain("b", &["a"])).unwrap();
     outer.suspend("a", "broken").unwrap();
+    // What befalls it in the one session is nothing to the other.
+    call(&inner.catalog(), "b", x(1)).unwrap();
+    assert_eq!(ran.take(), ["read"]);
+    inner.suspend("a", "here too").unwrap();
     assert_eq!(call(&inner.catalog(), "b", x(1)).unwrap_err().code(), "suspended");
+    inner.unsuspend("a").unwrap();
+    assert_eq!(outer.suspended("a").as_deref(), Some("broken"));
     assert!(ran.take().is_empty());
 }
 

@@ -34,7 +34,6 @@ fn moody(ran: &Ran) -> ToolDef<App> {
                         call.cancel().cancelled().await;
                         std::future::pending().await
                     }
-                    Some(code) if code.starts_with("code ") => Err(ToolError::new("handed on").code(code.trim_start_matches("code "))),
                     _ => Ok(Answer::new(input)),
                 }
             }
@@ -118,9 +117,6 @@ fn what_is_not_the_tools_fault_never_counts_and_mends_nothing() {
         assert_eq!(call_as(&session.catalog(), "asks", json!({"do": "fine"}), &caller).unwrap_err().code(), "forbidden");
         caller.off.lock().unwrap().clear();
         assert_eq!(cancelled(&session.catalog()).code(), "cancelled");
-        for handed_on in ["cycle", "nesting_too_deep", "calls_too_deep", "in_doubt", "journal", "unavailable", "forbidden", "inspected"] {
-            assert_eq!(ask(&session, &format!("code {handed_on}")), handed_on);
-        }
     }
     assert_eq!(session.suspended("asks"), None);
     ask(&session, "fail");
@@ -226,10 +222,10 @@ fn a_suspended_tool_is_refused_directly_as_a_step_and_in_old_generations() {
         assert_eq!(error.code(), "suspended");
         assert!(error.to_string().contains("the host says so"), "{error}");
         let error = call(catalog, "b", x(1)).unwrap_err();
-        assert_eq!((error.code(), error.step().unwrap().index), ("suspended", 1));
-        assert!(error.is_refusal());
+        assert_eq!((error.code(), error.step().is_none()), ("suspended", true));
+        assert!(error.is_refusal() && error.to_string().contains("`a`"), "{error}");
     }
-    assert_eq!(ran.take(), ["look", "look"]);
+    assert!(ran.take().is_empty());
     // A refusal for it says nothing about the outer one.
     for _ in 0..3 {
         call(&old, "b", x(1)).unwrap_err();

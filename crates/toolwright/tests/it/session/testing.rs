@@ -163,8 +163,9 @@ fn a_forge_tool_forges_for_its_own_audience_and_says_what_is_wrong() {
     let (session, caller) = forging(&ran);
     let mut forged = chain("sly", &["read"]).to_value().as_object().unwrap().clone();
     forged = forged.with("audience", "operator");
-    call_as(&session.catalog(), "forge", json!({"composite": toolwright::Value::Object(forged)}), &caller).unwrap();
-    assert_eq!(session.catalog().get("sly").unwrap().audience(), "model");
+    let sly = json!({"composite": toolwright::Value::Object(forged)});
+    assert_eq!(call_as(&session.catalog(), "forge", sly, &caller).unwrap_err().code(), "invalid_spec");
+    assert!(!session.catalog().has("sly"));
     let wrong = json!({"composite": {"id": "a", "description": "x", "steps": [{"name": "s", "tool": "reed", "when": 1}]}});
     let error = call_as(&session.catalog(), "forge", wrong, &caller).unwrap_err();
     assert_eq!(error.code(), "invalid_spec");
