@@ -358,29 +358,10 @@ impl RegisterFault {
             Self::UnknownGoal { goal } => {
                 (format!("there is no goal `{}`", crate::cut(goal, 80)), "goals are exact names; ask the host for its list")
             }
-            Self::GoalsOutsideSteps { goals } if goals.is_empty() => {
-                ("its steps have no goal in common".into(), "a composite serves what each of its steps serves; take other steps")
-            }
-            Self::GoalsOutsideSteps { goals } => {
-                let goals: Vec<String> = goals.iter().map(|goal| format!("`{}`", crate::cut(goal, 80))).collect();
-                (format!("not every step serves {}", goals.join(", ")), "a composite serves what each of its steps serves")
-            }
             Self::DelegateTaken { delegate, owner } => (
                 format!("the delegate `{}` belongs to `{}`", crate::cut(delegate, 80), crate::cut(owner, 80)),
                 "a decision could mean either; take another delegate",
             ),
-            Self::EffectOnComposite => (
-                "a composite must not declare an effect".into(),
-                "leave `reads()`, `writes()` or `effect(…)` out: the effect of a composite follows from its steps",
-            ),
-            Self::Step { issue, .. } | Self::Spec(issue) => (issue.message.clone(), ""),
-            Self::TerminalInside { step, .. } => (
-                format!("the step `{}` ends a turn and is not the last one", crate::cut(step, 80)),
-                "make it the last step, or take it out",
-            ),
-            Self::TooDeep { depth, max } => {
-                (format!("composites nest {depth} deep here, and at most {max} do"), "merge some of the inner composites")
-            }
             Self::Effect { class: Some(class) } => {
                 (format!("the policy knows no effect `{}`", crate::cut(class, 80)), "take one of the policy's `effects`")
             }
@@ -396,8 +377,39 @@ impl RegisterFault {
                 "its schema marks a secret with `x-sensitive`, and the journal would keep it in plain".into(),
                 "let the journal encrypt what it keeps, and say so with `Options::journal_encrypts()`; nothing is masked, since a masked value cannot be given again",
             ),
+            Self::EffectOnComposite
+            | Self::GoalsOutsideSteps { .. }
+            | Self::Step { .. }
+            | Self::Spec(_)
+            | Self::TerminalInside { .. }
+            | Self::TooDeep { .. } => self.words_of_a_composite(),
             Self::NormalizerInstalled => ("there is a normaliser already".into(), "a registry has one; combine the two"),
             Self::FinalizerInstalled => ("there is a finalizer already".into(), "a registry has one; combine the two"),
+        }
+    }
+
+    fn words_of_a_composite(&self) -> (String, &'static str) {
+        match self {
+            Self::EffectOnComposite => (
+                "a composite must not declare an effect".into(),
+                "leave `reads()`, `writes()` or `effect(…)` out: the effect of a composite follows from its steps",
+            ),
+            Self::Step { issue, .. } | Self::Spec(issue) => (issue.message.clone(), ""),
+            Self::TerminalInside { step, .. } => (
+                format!("the step `{}` ends a turn and is not the last one", crate::cut(step, 80)),
+                "make it the last step, or take it out",
+            ),
+            Self::TooDeep { depth, max } => {
+                (format!("composites nest {depth} deep here, and at most {max} do"), "merge some of the inner composites")
+            }
+            Self::GoalsOutsideSteps { goals } if goals.is_empty() => {
+                ("its steps have no goal in common".into(), "a composite serves what each of its steps serves; take other steps")
+            }
+            Self::GoalsOutsideSteps { goals } => {
+                let goals: Vec<String> = goals.iter().map(|goal| format!("`{}`", crate::cut(goal, 80))).collect();
+                (format!("not every step serves {}", goals.join(", ")), "a composite serves what each of its steps serves")
+            }
+            _ => (String::new(), ""),
         }
     }
 
