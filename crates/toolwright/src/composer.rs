@@ -331,7 +331,7 @@ impl<R: Runtime> Composer<R> {
         let mut issues = Vec::new();
         let mut wrong = |code, message: String, help: &str| {
             let help = Some(help.to_owned());
-            issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer: String::new(), span: None });
+            issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer: String::new(), span: None, fix: None });
         };
         if name.trim().is_empty() {
             wrong("invalid_spec", "a composite needs a name".into(), "the name is what models and people call it by");

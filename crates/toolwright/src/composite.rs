@@ -38,7 +38,7 @@ pub(crate) mod spec;
 use compile::Compiled;
 pub use dry::StepOutputs;
 pub use effect::{EffectRecord, StepRecord};
-pub use spec::{CompositeSpec, Severity, SpecError, SpecIssue, StepSpec};
+pub use spec::{CompositeSpec, Fix, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.
 ///
@@ -442,6 +442,7 @@ impl<R: Runtime> Composite<R> {
                 help: Some("write one member for each argument or member that it makes".into()),
                 pointer,
                 span: None,
+                fix: None,
             }),
         }
         crate::value::Object::default()

@@ -113,6 +113,7 @@ pub mod session;
 pub mod testing;
 pub mod tool;
 pub mod value;
+pub mod wiring;
 
 pub use cancel::{CancelSource, CancelToken};
 pub use catalog::{
@@ -120,7 +121,7 @@ pub use catalog::{
 };
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{
-    Composite, CompositeBody, CompositeSpec, EffectRecord, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
+    Composite, CompositeBody, CompositeSpec, EffectRecord, Fix, Severity, SpecError, SpecIssue, StepEffect, StepOutputs, StepSpec,
 };
 pub use diagnostics::{Detail, Diagnostics, EventName, Fact, Identity, Observer, Recorder, Sink, SpanFields, ToolEvent};
 pub use error::{CallError, EffectState, Fault, OutputError, Retry, StepError, Unresolved};

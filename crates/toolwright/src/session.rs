@@ -384,5 +384,5 @@ fn issue_of(error: &SessionError) -> SpecIssue {
 }
 
 fn wrong(code: &'static str, message: String, help: String) -> SpecIssue {
-    SpecIssue { severity: Severity::Error, code, message, help: Some(help), pointer: String::new(), span: None }
+    SpecIssue { severity: Severity::Error, code, message, help: Some(help), pointer: String::new(), span: None, fix: None }
 }

@@ -61,6 +61,7 @@ fn collect(findings: Findings, prefix: &str, issues: &mut Vec<SpecIssue>) {
             help: Some(found.error.help()),
             pointer: format!("{prefix}{}", found.pointer),
             span: Some(found.error.span()),
+            fix: None,
         });
     }
     let warning = |code, message, help: &str, pointer: String| SpecIssue {
@@ -70,6 +71,7 @@ fn collect(findings: Findings, prefix: &str, issues: &mut Vec<SpecIssue>) {
         help: Some(help.into()),
         pointer: format!("{prefix}{pointer}"),
         span: None,
+        fix: None,
     };
     for (pointer, text) in findings.literals {
         let message = format!("`{}` is no reference and is used as a literal", crate::cut(&text, 80));

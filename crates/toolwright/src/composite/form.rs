@@ -289,6 +289,7 @@ impl Reader {
             help: Some(help.into()),
             pointer: pointer.into(),
             span: None,
+            fix: None,
         });
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &J
 pub(crate) fn not_allowed(index: usize, step: &StepSpec, verdict: Chainability) -> Option<SpecIssue> {
     let (message, help) = (verdict.message(&step.tool), verdict.help(&step.tool));
     let pointer = format!("/steps/{index}/tool");
-    verdict.code().map(|code| SpecIssue { severity: Severity::Error, code, message, help, pointer, span: None })
+    verdict.code().map(|code| SpecIssue { severity: Severity::Error, code, message, help, pointer, span: None, fix: None })
 }
 
 pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> SpecIssue {
@@ -69,6 +69,7 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
         ),
         pointer: format!("/steps/{index}/tool"),
         span: None,
+        fix: None,
     }
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
                 help: Some(help),
                 pointer: format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1")),
                 span: None,
+                fix: None,
             });
         }
     }
@@ -107,6 +109,7 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
             help: Some(format!("add `{name}` to the step's `inputMapping`")),
             pointer: format!("/steps/{index}/inputMapping"),
             span: None,
+            fix: None,
         });
     }
     issues
@@ -120,6 +123,7 @@ fn page_names(spec: &CompositeSpec) -> Vec<SpecIssue> {
         help: Some("positions count here, so nothing breaks, but errors name steps".into()),
         pointer: format!("/steps/{index}"),
         span: None,
+        fix: None,
     };
     let mut issues = Vec::new();
     for (index, step) in spec.steps.iter().enumerate() {

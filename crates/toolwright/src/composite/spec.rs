@@ -91,6 +91,36 @@ pub struct SpecIssue {
     pub pointer: String,
     /// Bytes of the text at that place, when only a part of it is wrong.
     pub span: Option<Range<usize>>,
+    /// A change that would mend it, when there is one that a program may make.
+    pub fix: Option<Fix>,
+}
+
+/// A change of a specification that mends an issue.
+///
+/// ```
+/// use toolwright::{CompositeSpec, Fix, json};
+/// let error = CompositeSpec::from_value(&json!({ "step": [] })).err().ok_or("it is no field")?;
+/// let fix = error.issues.iter().find_map(|issue| issue.fix.clone()).ok_or("there is a near name")?;
+/// assert_eq!(fix, Fix::Key { pointer: "/step".into(), to: "steps".into() });
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fix {
+    /// Another value in the place of the one at `pointer`.
+    Value {
+        /// JSON pointer into the specification.
+        pointer: String,
+        /// What should stand there.
+        to: Value,
+    },
+    /// Another name for the member at `pointer`.
+    Key {
+        /// JSON pointer into the specification.
+        pointer: String,
+        /// The member's new name.
+        to: Text,
+    },
 }
 
 impl std::fmt::Display for SpecIssue {
@@ -349,14 +379,16 @@ impl Reader {
     /// A guard that is silently ignored is worse than none: unknown fields are errors, and warnings in the page's dialect.
     fn unknown(&mut self, object: &Object, known: &[&str], at: &str) {
         for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
-            let help = match crate::nearest::nearest(key, known.iter().copied()) {
+            let near = crate::nearest::nearest(key, known.iter().copied());
+            let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the fields here are {}", known.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ")),
             };
             let severity = if self.dialect.is_page() { Severity::Warning } else { Severity::Error };
             let message = format!("`{}` is not a field of a {}", crate::cut(key, 60), if at.is_empty() { "composite" } else { "step" });
             let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-            self.issues.push(SpecIssue { severity, code: "invalid_spec", message, help: Some(help), pointer, span: None });
+            let fix = near.filter(|near| object.get(near).is_none()).map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+            self.issues.push(SpecIssue { severity, code: "invalid_spec", message, help: Some(help), pointer, span: None, fix });
         }
     }
 
@@ -368,6 +400,7 @@ impl Reader {
             help,
             pointer: pointer.into(),
             span: None,
+            fix: None,
         });
     }
 }

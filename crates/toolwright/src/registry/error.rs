@@ -422,7 +422,7 @@ impl RegisterFault {
             _ => String::new(),
         };
         let help = Some(help.to_owned()).filter(|help| !help.is_empty());
-        SpecIssue { severity: Severity::Error, code: self.code(), message, help, pointer, span: None }
+        SpecIssue { severity: Severity::Error, code: self.code(), message, help, pointer, span: None, fix: None }
     }
 }
 
@@ -442,5 +442,6 @@ pub(crate) fn audience_issue(index: usize, tool: &str, audience: &str, own: &str
         help: Some(format!("the host can list it by this exact name: `Policy::may_chain_hidden([\"{tool}\"])`; a composite cannot")),
         pointer: format!("/steps/{index}/tool"),
         span: None,
+        fix: None,
     }
 }

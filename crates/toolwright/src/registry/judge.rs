@@ -347,7 +347,7 @@ fn too_large(id: &str) -> SpecIssue {
 
 fn invalid(message: String, pointer: String) -> SpecIssue {
     let help = Some("move what is large or deep into the input of the composite, or into a tool of its own".into());
-    SpecIssue { severity: Severity::Error, code: "invalid_spec", message, help, pointer, span: None }
+    SpecIssue { severity: Severity::Error, code: "invalid_spec", message, help, pointer, span: None, fix: None }
 }
 
 fn two_of<R: Runtime>(def: &Def<R>, other: &Registered<R>) -> String {

@@ -147,6 +147,7 @@ fn not_its_own(field: &str) -> SpecIssue {
         help: Some(format!("it is the host's to say; the host allows it with `forge_tool_allowing(…, [\"{field}\"], …)`")),
         pointer: format!("/{field}"),
         span: None,
+        fix: None,
     }
 }
 
