@@ -36,9 +36,9 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         interrupt::listen();
     }
     let exit = match command {
-        Command::Check { path, offline } => {
+        Command::Check { path, how } => {
             app.common.file = path.map(load::in_folder).or(app.common.file);
-            command::check::check(&app, offline).await
+            command::check::check(&app, &how).await
         }
         Command::List { all } => command::list::list(&app, all).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,

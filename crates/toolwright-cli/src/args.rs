@@ -75,9 +75,9 @@ pub(crate) enum Command {
         /// The file to check
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
-        /// Look at the file only: start no server
-        #[arg(long)]
-        offline: bool,
+        /// What to look at, and what to do about it.
+        #[command(flatten)]
+        how: CheckArgs,
     },
     /// List the tools there are
     List {
@@ -137,6 +137,23 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "yes")]
         revoke: bool,
     },
+}
+
+/// How to check.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CheckArgs {
+    /// Look at the file only: start no server
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Take warnings for errors: `warnings` for all of them, or a code (repeatable)
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) deny: Vec<String>,
+    /// Make every change that a finding suggests and that leaves no choice, then check again
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Only show what --fix would change
+    #[arg(long, requires = "fix")]
+    pub(crate) dry_run: bool,
 }
 
 /// A tool and its input.

@@ -39,6 +39,12 @@ pub(crate) const USAGE: &str = "usage";
 /// Standard output could not be written.
 pub(crate) const OUTPUT_LOST: &str = "output_not_written";
 
+/// `check --fix` could not change a file.
+pub(crate) const NOT_CHANGED: &str = "config_not_changed";
+
+/// An example of a tool that does not fit its schemas.
+pub(crate) const INVALID_EXAMPLE: &str = "invalid_example";
+
 /// What `explain` prints for a code of this crate: title, then text.
 pub(crate) const PAGES: &[(&str, &str, &str)] = &[
     (
@@ -117,6 +123,18 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "a tool is named that is not there",
         "The sections `tools` and `policy` speak about tools by id, exactly as `toolwright list` shows them. \
          Tools of an MCP source carry its prefix (`<source>_` unless the file says otherwise).",
+    ),
+    (
+        NOT_CHANGED,
+        "`check --fix` could not change a file",
+        "The file cannot be written, or somebody else changed it between reading and writing. Nothing of it was changed. \
+         Check it again; when it cannot be written here, make the changes that the findings suggest by hand.",
+    ),
+    (
+        INVALID_EXAMPLE,
+        "an example does not fit the schemas of its tool",
+        "The examples of a tool or composite are shown to models, which learn from them how to call it. This one breaks the \
+         tool's own `input` or `output` schema. The tool can be used all the same. Mend the example or the schema.",
     ),
     (
         SOURCE_UNAVAILABLE,

@@ -92,6 +92,20 @@ impl Config {
         self.layer(&source.place) == Layer::Project || self.layer(&said.place) == Layer::User
     }
 
+    /// Drops changes of what stands in several places at once: text that an alias repeats means something in each of them.
+    pub(crate) fn only_clear_edits(&self, findings: &mut [Finding]) {
+        for finding in findings {
+            let repeated = finding.edit.as_ref().is_some_and(|edit| {
+                let file = self.files.iter().find(|file| Arc::ptr_eq(&file.source, &edit.source));
+                let repeats = edit.source.text().contains('*');
+                repeats && file.and_then(|file| file.root.as_ref()).is_none_or(|root| root.uses(&edit.span) > 1)
+            });
+            if repeated {
+                finding.edit = None;
+            }
+        }
+    }
+
     /// The project's file, when there is one.
     pub(crate) fn project(&self) -> Option<&LoadedFile> {
         self.files.iter().find(|file| file.layer == Layer::Project)

@@ -2,6 +2,8 @@
 //!
 //! A finding knows its place as bytes of a source text; it knows nothing of how it came about.
 
+mod diff;
+pub(crate) mod edit;
 mod excerpt;
 mod human;
 mod json;
@@ -9,6 +11,8 @@ mod plain;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+pub(crate) use edit::Edit;
 
 /// Bytes of a source text.
 pub(crate) type Span = Range<usize>;
@@ -139,6 +143,8 @@ pub(crate) struct Finding {
     pub(crate) owner: Owner,
     /// The step that a rule refused.
     pub(crate) step: Option<StepPlace>,
+    /// The change that mends it, where a program may make it.
+    pub(crate) edit: Option<Edit>,
 }
 
 impl Finding {
@@ -152,6 +158,7 @@ impl Finding {
             labels: Vec::new(),
             owner: Owner::File,
             step: None,
+            edit: None,
         }
     }
 
@@ -178,6 +185,12 @@ impl Finding {
         self
     }
 
+    /// Says which change mends it, where there is one.
+    pub(crate) fn maybe_edit(mut self, edit: Option<Edit>) -> Self {
+        self.edit = edit.or(self.edit);
+        self
+    }
+
     /// Says what it is about.
     pub(crate) fn owner(mut self, owner: Owner) -> Self {
         self.owner = owner;
@@ -191,6 +204,8 @@ impl Finding {
         for label in &mut self.labels {
             label.text = mask(&label.text);
         }
+        // A change cannot be made with stars in it.
+        self.edit = self.edit.filter(|edit| mask(&edit.to) == edit.to);
         self
     }
 
@@ -251,9 +266,24 @@ pub(crate) fn list_json(findings: &[Finding]) -> serde_json::Value {
     json::list(findings)
 }
 
+/// Edits as JSON, in order.
+pub(crate) fn edits_json<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> serde_json::Value {
+    edits.into_iter().map(json::edit).collect()
+}
+
+/// Edits as a unified diff; they are in order and do not overlap.
+pub(crate) fn diff(edits: &[Edit], style: crate::style::Style) -> String {
+    diff::render(edits, style)
+}
+
 /// The nearest of `known` to `given`, when it is near enough to be meant.
 pub(crate) fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     toolwright::nearest::nearest(given, known)
+}
+
+/// The one of `known` that `given` can only be a misspelling of.
+pub(crate) fn unmistakable<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    toolwright::nearest::unmistakable(given, known)
 }
 
 /// `did you mean ...`, when something near is known.

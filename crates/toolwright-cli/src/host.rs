@@ -174,6 +174,7 @@ impl Build<'_> {
         let mut secrets = Secrets::default();
         secrets.extend(&self.config.secrets);
         let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
+        self.config.only_clear_edits(&mut findings);
         crate::diagnostic::sort(&mut findings);
         let tools = self.views.into_iter().map(|view| view.masked(&secrets)).collect();
         let sources = self.sources.into_iter().map(|source| source.masked(&secrets)).collect();

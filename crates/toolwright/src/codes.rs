@@ -407,6 +407,10 @@ pages! {
         "Schemas are checked when a tool is registered. Drafts 4 to 2020-12 are known; references to other documents are never fetched.",
         "{\"type\": \"strng\"}",
         "Mend the schema at the place that the message names.";
+    "may_not_fit", "what a step gets may not fit its tool",
+        "The schema of what a reference yields lets something through that the tool does not take, such as `null`, or a member that may be missing. The composite can be run; a call that meets such a value ends with `invalid_input`.",
+        "text: $prev.title, while `title` may be null and `text` may not",
+        "Make the source promise more in its output schema, write `?` at the end where the argument may be left out, or choose another field.";
     "literal_reference", "a text looks like a reference and is sent on as it stands",
         "In the page's dialect (`strictMode: false`) only six forms are references; any other `$…` is a literal.",
         "strictMode: false, and text: $steps.search",

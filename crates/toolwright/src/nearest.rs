@@ -26,6 +26,34 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate that `word` can only be a misspelling of, so that a program may put it in the word's place.
+///
+/// It is within one slip of the pen of the word, two from ten letters on, no other candidate is as near, and the two differ
+/// in more than their digits: `v1` is no misspelling of `v2`.
+///
+/// ```
+/// use toolwright::nearest::{nearest, unmistakable};
+/// assert_eq!(unmistakable("serch", ["fetch", "search"]), Some("search"));
+/// assert_eq!(unmistakable("git_pull", ["git_push"]), None);
+/// assert_eq!(nearest("git_pull", ["git_push"]), Some("git_push"));
+/// ```
+pub fn unmistakable<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > NEAREST_NAME_BYTES_MAX {
+        return None;
+    }
+    let folded = word.to_lowercase();
+    let near = candidates.into_iter().take(NEAREST_CANDIDATES_MAX).filter(|candidate| candidate.len() <= NEAREST_NAME_BYTES_MAX);
+    let mut near: Vec<(usize, &str)> = near.filter_map(|candidate| distance(&folded, candidate).map(|far| (far, candidate))).collect();
+    near.sort_by_key(|(far, _)| *far);
+    near.dedup();
+    let ((far, found), second) = (near.first().copied()?, near.get(1));
+    let slips = 1 + folded.chars().count().max(found.chars().count()) / 10;
+    let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let only_digits = far > 0 && letters(&folded) == letters(&found.to_lowercase());
+    let alone = second.is_none_or(|(other, _)| *other > far);
+    (far <= slips && alone && !only_digits).then_some(found)
+}
+
 /// How far `candidate` is from the folded word; none when that is too far.
 fn distance(folded: &str, candidate: &str) -> Option<usize> {
     let candidate = candidate.to_lowercase();

@@ -265,6 +265,30 @@ impl<R: Runtime> ToolDef<R> {
         &self.0.examples
     }
 
+    /// What in its examples does not fit its schemas; pointers lead into the list of examples, such as `/0/input/limit`.
+    ///
+    /// ```
+    /// use toolwright::{Example, json, tool};
+    /// let schema = json!({ "type": "object", "properties": { "limit": { "type": "integer" } } });
+    /// let example = Example { input: json!({ "limit": "many" }), output: None };
+    /// let tool = tool("list", "Lists").reads().input_schema(schema).example(example).run_json(|input, _call| async move { Ok(input) });
+    /// assert_eq!(tool.example_issues()[0].pointer, "/0/input/limit");
+    /// ```
+    pub fn example_issues(&self) -> Vec<crate::schema::SchemaIssue> {
+        let mut issues = Vec::new();
+        for (at, example) in self.0.examples.iter().enumerate() {
+            let parts = [("input", &self.0.input, Some(&example.input)), ("output", &self.0.output, example.output.as_ref())];
+            for (part, schema, value) in parts {
+                let (Some(schema), Some(value)) = (schema, value) else { continue };
+                issues.extend(schema.issues(value).into_iter().map(|mut issue| {
+                    issue.pointer.insert_str(0, &format!("/{at}/{part}"));
+                    issue
+                }));
+            }
+        }
+        issues
+    }
+
     /// Where the tool comes from.
     pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()

@@ -1,49 +1,148 @@
-//! `check [FILE]`: everything that is wrong, at once.
+//! `check [FILE]`: everything that is wrong, at once; `--fix` mends what leaves no choice.
+
+mod fix;
+
+use serde_json::json;
 
 use crate::app::App;
-use crate::args::Format;
-use crate::diagnostic::{self, Finding, count};
+use crate::args::{CheckArgs, Format};
+use crate::code;
+use crate::command::explain;
+use crate::diagnostic::{self, Finding, Severity, count, did_you_mean};
 use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::view::State;
 
-/// Checks the files, and unless `offline` asks every source.
-pub(crate) async fn check(app: &App, offline: bool) -> Exit {
-    let config = match app.config() {
-        Ok(config) => config,
+/// The word after `--deny` for all warnings.
+const WARNINGS: &str = "warnings";
+
+/// Checks the files, and unless `--offline` asks every source.
+pub(crate) async fn check(app: &App, how: &CheckArgs) -> Exit {
+    if let Err(exit) = denies_what_is_there(app, how) {
+        return exit;
+    }
+    let (mut host, places) = match look(app, how).await {
+        Ok(looked) => looked,
         Err(exit) => return exit,
     };
-    let grants = app.grants(&config);
-    let want = if offline { Want::FilesOnly } else { Want::Everything };
-    let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
-        return app.interrupted(Exit::Interrupted);
-    };
-    if until_first(host.close()).await.is_none() {
-        return app.interrupted(Exit::Interrupted);
-    }
-    leave_at_next();
     if let Err(exit) = app.allows_what_is_there(&host) {
         return exit;
     }
-    let findings = &host.findings;
-    let (errors, _) = count(findings);
+    let mut plan = fix::Plan::default();
+    if how.fix {
+        plan = fix::plan(&host.findings, &places);
+        show(app, &plan);
+        if !how.dry_run && !plan.edits.is_empty() {
+            if let Err(finding) = fix::apply(&plan.edits, &places) {
+                return app.fail(vec![*finding], Exit::DoesNotCheck);
+            }
+            host = match look(app, how).await {
+                Ok((host, _)) => host,
+                Err(exit) => return exit,
+            };
+        }
+        told(app, &plan, how);
+    }
+    leave_at_next();
+    let refused = only_refusals(&host, &host.findings);
+    let denied = deny(&mut host.findings, &how.deny);
+    print(app, &host, how, &plan);
+    match count(&host.findings).0 {
+        0 => Exit::Ok,
+        _ if refused && !denied => Exit::Refused,
+        _ => Exit::DoesNotCheck,
+    }
+}
+
+/// Reads the files and wires what they say.
+async fn look(app: &App, how: &CheckArgs) -> Result<(Host, Vec<fix::Place>), Exit> {
+    let config = app.config()?;
+    let places = fix::places(&config);
+    let grants = app.grants(&config);
+    let want = if how.offline { Want::FilesOnly } else { Want::Everything };
+    let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
+        return Err(app.interrupted(Exit::Interrupted));
+    };
+    if until_first(host.close()).await.is_none() {
+        return Err(app.interrupted(Exit::Interrupted));
+    }
+    Ok((host, places))
+}
+
+/// Whether everything after `--deny` is a code or all warnings: a slip of the pen there would let a warning pass.
+fn denies_what_is_there(app: &App, how: &CheckArgs) -> Result<(), Exit> {
+    let unknown: Vec<Finding> = how
+        .deny
+        .iter()
+        .filter(|word| *word != WARNINGS && !explain::is_known(word))
+        .map(|word| {
+            let near = did_you_mean(word, explain::codes().chain([WARNINGS]));
+            let help = near.unwrap_or_else(|| "write `--deny warnings`, or a code that `toolwright explain` lists".to_owned());
+            Finding::error(code::USAGE, format!("there is no code `{word}` to deny")).help(help)
+        })
+        .collect();
+    if unknown.is_empty() { Ok(()) } else { Err(app.fail(unknown, Exit::Usage)) }
+}
+
+/// Makes errors of warnings that are denied; whether there were any.
+fn deny(findings: &mut [Finding], denied: &[String]) -> bool {
+    let is_denied = |finding: &&mut Finding| denied.iter().any(|word| word == WARNINGS || *word == finding.code);
+    let warnings = findings.iter_mut().filter(|finding| finding.severity == Severity::Warning).filter(is_denied);
+    warnings.map(|finding| finding.severity = Severity::Error).count() > 0
+}
+
+/// Shows the changes before they are made: with the findings for people, beside them for scripts, and in the document as JSON.
+fn show(app: &App, plan: &fix::Plan) {
+    let mut text = diagnostic::diff(&plan.edits, app.output.out);
+    for (edit, why) in &plan.left {
+        let to = crate::style::one_line(&edit.to);
+        text.push_str(&format!("{}:{}: not changed to `{to}`: {why}\n", edit.source.name(), edit.line()));
+    }
+    aside(app, &text);
+}
+
+/// Says how many changes were made.
+fn told(app: &App, plan: &fix::Plan, how: &CheckArgs) {
+    let changes = number(plan.edits.len(), "change", "changes");
+    let text = match (plan.edits.is_empty(), how.dry_run) {
+        (true, _) => "nothing was changed: no finding leaves only one way to mend it".to_owned(),
+        (false, true) => format!("{changes} would be made"),
+        (false, false) => format!("{changes} made"),
+    };
+    aside(app, &format!("{text}\n\n"));
+}
+
+fn aside(app: &App, text: &str) {
     match app.output.format {
-        Format::Json => app.output.json(&diagnostic::to_json(findings)),
+        Format::Human => app.output.result(text),
+        Format::Plain => app.output.note(text.trim_start_matches('\n')),
+        Format::Json => {}
+    }
+}
+
+fn print(app: &App, host: &Host, how: &CheckArgs, plan: &fix::Plan) {
+    let findings = &host.findings;
+    match app.output.format {
+        Format::Json => {
+            let mut document = diagnostic::to_json(findings);
+            if let (true, Some(object)) = (how.fix, document.as_object_mut()) {
+                let left = plan.left.iter().map(|(edit, _)| edit);
+                object.insert("applied".into(), json!(!how.dry_run && !plan.edits.is_empty()));
+                object.insert("edits".into(), diagnostic::edits_json(&plan.edits));
+                object.insert("leftOut".into(), diagnostic::edits_json(left));
+            }
+            app.output.json(&document);
+        }
         Format::Plain => app.output.result(&app.output.findings(findings)),
         Format::Human => {
             let mut text = app.output.findings_on_stdout(findings);
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&summary(&host, findings));
+            text.push_str(&summary(host, findings));
             app.output.result(&text);
         }
-    }
-    match errors {
-        0 => Exit::Ok,
-        _ if only_refusals(&host, findings) => Exit::Refused,
-        _ => Exit::DoesNotCheck,
     }
 }
 
@@ -53,16 +152,19 @@ fn only_refusals(host: &Host, findings: &[Finding]) -> bool {
         let owner = &finding.owner;
         host.tools.iter().any(|tool| matches!(tool.state, State::Refused(_)) && *owner == diagnostic::Owner::Composite(tool.id.clone()))
     };
-    let mut errors = findings.iter().filter(|f| f.severity == diagnostic::Severity::Error);
+    let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
     errors.all(refused)
+}
+
+fn number(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
 }
 
 fn summary(host: &Host, findings: &[Finding]) -> String {
     let (errors, warnings) = count(findings);
-    let number = |count: usize, one: &str, many: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
-    };
     let tools = host.tools.iter().filter(|tool| tool.inside.is_none()).count();
     let composites = host.tools.len() - tools;
     let what = format!("{}, {}", number(tools, "tool", "tools"), number(composites, "composite", "composites"));
@@ -72,5 +174,9 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
         (errors, 0) => number(errors, "error", "errors"),
         (errors, warnings) => format!("{}, {}", number(errors, "error", "errors"), number(warnings, "warning", "warnings")),
     };
-    format!("{what}: {wrong}\n")
+    let mendable = match findings.iter().filter(|finding| finding.edit.is_some()).count() {
+        0 => String::new(),
+        count => format!("; `toolwright check --fix` mends {count} of them"),
+    };
+    format!("{what}: {wrong}{mendable}\n")
 }

@@ -33,6 +33,11 @@ pub(crate) fn is_known(code: &str) -> bool {
     all().any(|(known, _)| known == code)
 }
 
+/// Every code there is.
+pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
+    all().map(|(code, _)| code)
+}
+
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let core = codes::CODES.iter().map(|page| (page.code, page.title));
     core.chain(code::PAGES.iter().map(|(code, title, _)| (*code, *title)))

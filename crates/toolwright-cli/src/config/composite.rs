@@ -1,14 +1,16 @@
 //! The `composites` section: everything around the steps. The steps themselves are the core's to
 //! judge; this module keeps their nodes so that what the core says finds its place in the file.
 
-use toolwright::Value;
+use std::sync::Arc;
+
+use toolwright::{Fix, Value};
 
 use super::described;
 use super::members::COMPOSITE;
 use super::reader::{Place, Reader};
 use super::source::{ExampleEntry, examples};
-use super::yaml::{Entry, Kind, Node};
-use crate::diagnostic::{Owner, Span};
+use super::yaml::{Entry, Kind, Node, write};
+use crate::diagnostic::{Edit, Owner, Span};
 
 /// A composite as the file describes it.
 #[derive(Debug)]
@@ -121,6 +123,23 @@ impl CompositeEntry {
             },
         };
         Place { source, span }
+    }
+
+    /// What the core would change in the specification, as a change of the file.
+    pub(crate) fn edit_of(&self, fix: &Fix) -> Option<Edit> {
+        let file = self.place.source.text();
+        let (span, to) = match fix {
+            Fix::Value { pointer, to } => {
+                let node = self.node.exactly(pointer)?;
+                (node.span.clone(), write::value(file, node, to)?)
+            }
+            Fix::Key { pointer, to } => {
+                let entry = self.node.entry_at(pointer)?;
+                (entry.key_span.clone(), write::key(file, &entry.key_span, &entry.key, to)?)
+            }
+            _ => return None,
+        };
+        Some(Edit { source: Arc::clone(&self.place.source), span, to })
     }
 }
 

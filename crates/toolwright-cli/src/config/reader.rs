@@ -8,9 +8,9 @@ use toolwright::Value;
 use super::expand::{self, Environment, Expanded, Fault};
 use super::members::Shape;
 use super::units;
-use super::yaml::{Entry, Kind, Meaning, Node};
+use super::yaml::{Entry, Kind, Meaning, Node, write};
 use crate::code;
-use crate::diagnostic::{Finding, Owner, SourceText, Span, did_you_mean, nearest};
+use crate::diagnostic::{Edit, Finding, Owner, SourceText, Span, did_you_mean, nearest, unmistakable};
 use crate::secret::{Secret, Secrets};
 
 /// A place in one of the files.
@@ -61,16 +61,26 @@ impl<'e> Reader<'e> {
         self.findings.push(finding);
     }
 
+    /// Says which change mends the error that was kept last; `to` is what to write at the place.
+    pub(crate) fn mended_by(&mut self, span: &Span, to: Option<String>) {
+        let edit = to.map(|to| Edit { source: Arc::clone(&self.source), span: span.clone(), to });
+        if let Some(last) = self.findings.last_mut() {
+            last.edit = edit;
+        }
+    }
+
     /// The members of a mapping; unknown ones and required ones that are missing are findings.
     pub(crate) fn members<'n>(&mut self, node: &'n Node, shape: &Shape) -> Option<&'n [Entry]> {
         let Some(entries) = node.entries() else {
             self.wrong_type(node, &format!("{} is a mapping", shape.what));
             return None;
         };
-        for entry in entries {
-            if !shape.names().any(|name| name == entry.key) {
-                self.unknown_member(entry, shape);
-            }
+        let unknown: Vec<&Entry> = entries.iter().filter(|entry| !shape.names().any(|name| name == entry.key)).collect();
+        for entry in &unknown {
+            let meant = unmistakable(&entry.key, shape.names().filter(|name| node.get(name).is_none()));
+            // Two that may mean the same cannot both be it.
+            let alone = unknown.iter().filter(|other| nearest(&other.key, meant).is_some()).count() == 1;
+            self.unknown_member(entry, shape, meant.filter(|_| alone));
         }
         for name in shape.required {
             if node.get(name).is_none() {
@@ -85,7 +95,7 @@ impl<'e> Reader<'e> {
         Some(entries)
     }
 
-    fn unknown_member(&mut self, entry: &Entry, shape: &Shape) {
+    fn unknown_member(&mut self, entry: &Entry, shape: &Shape, meant: Option<&str>) {
         let message = format!("{} has no member `{}`", shape.what, entry.key);
         let help = did_you_mean(&entry.key, shape.names()).unwrap_or_else(|| {
             let names: Vec<String> = shape.names().map(|name| format!("`{name}`")).collect();
@@ -95,25 +105,33 @@ impl<'e> Reader<'e> {
             return;
         }
         self.error(code::UNKNOWN_MEMBER, message, &entry.key_span, "not known here", Some(help));
+        let to = meant.and_then(|name| write::key(self.source.text(), &entry.key_span, &entry.key, name));
+        self.mended_by(&entry.key_span, to);
     }
 
     /// Says that a value has another type.
     pub(crate) fn wrong_type(&mut self, node: &Node, expected: &str) {
-        let help = match (&node.kind, self.source.text().get(node.span.clone())) {
-            (Kind::Map(entries), Some(written)) if written.starts_with('{') && !written.contains(['\n', '"', '\'']) => entries
-                .iter()
-                .all(|entry| entry.value.span.is_empty() || is_null(&entry.value))
-                .then(|| format!("an unquoted brace begins a mapping; for text write `\"{written}\"`")),
+        let written = self.source.text().get(node.span.clone()).filter(|written| !written.contains('\n'));
+        let (help, to) = match (&node.kind, written) {
+            (Kind::Map(entries), Some(written)) if written.starts_with('{') && !written.contains(['"', '\'']) => {
+                let braced = entries.iter().all(|entry| entry.value.span.is_empty() || is_null(&entry.value));
+                let to = write::quoted(written);
+                let help = braced.then(|| format!("an unquoted brace begins a mapping; for text write `{to}`"));
+                (help, Some(to).filter(|_| braced && expected.ends_with("text")))
+            }
             (Kind::Scalar(scalar), Some(written)) if scalar.meaning != Meaning::Null => match scalar.text.as_str() {
-                "yes" | "on" | "Yes" | "On" => Some("write `true`".to_owned()),
-                "no" | "off" | "No" | "Off" => Some("write `false`".to_owned()),
-                _ if expected.ends_with("text") => Some(format!("for text write `\"{written}\"`")),
-                _ => None,
+                "yes" | "on" | "Yes" | "On" => (Some("write `true`".to_owned()), Some("true".to_owned())),
+                "no" | "off" | "No" | "Off" => (Some("write `false`".to_owned()), Some("false".to_owned())),
+                _ if expected.ends_with("text") => (Some(format!("for text write `\"{written}\"`")), Some(write::quoted(written))),
+                _ => (None, None),
             },
-            _ => None,
+            _ => (None, None),
         };
+        let boolean = expected.ends_with("true or false");
         let message = format!("{expected}, and here is {}", node.described());
         self.error(code::WRONG_TYPE, message, &node.span, "", help);
+        let to = to.filter(|to| boolean || !matches!(to.as_str(), "true" | "false"));
+        self.mended_by(&node.span, to);
     }
 
     /// Text that is taken as it stands.
@@ -156,6 +174,9 @@ impl<'e> Reader<'e> {
         let help = did_you_mean(&text, words.iter().map(|(word, _)| *word)).unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
         let message = format!("`{text}` means nothing to `{}`", entry.key);
         self.error(code::BAD_VALUE, message, &entry.value.span, "", Some(help));
+        let meant = unmistakable(&text, words.iter().map(|(word, _)| *word));
+        let to = meant.and_then(|word| write::value(self.source.text(), &entry.value, &word.into()));
+        self.mended_by(&entry.value.span, to);
         None
     }
 

@@ -10,7 +10,7 @@ use super::described;
 use super::expand::Expanded;
 use super::members::{COMMAND_SOURCE, COMMAND_TOOL, EFFECT, EXAMPLE, HTTP_SOURCE, STDIO_SOURCE};
 use super::reader::{Place, Reader};
-use super::yaml::{Entry, Node};
+use super::yaml::{Entry, Node, write};
 use crate::code;
 use crate::diagnostic::Owner;
 use crate::secret::{Secret, Secrets};
@@ -199,6 +199,11 @@ fn no_kind(reader: &mut Reader<'_>, entry: &Entry) {
     };
     let message = format!("nothing says what kind of source `{}` is", entry.key);
     reader.error(code::MISSING_MEMBER, message, span, "", Some(help));
+    if let Some((member, _)) = near {
+        let meant = crate::diagnostic::unmistakable(&member.key, names);
+        let to = meant.and_then(|name| write::key(reader.source.text(), &member.key_span, &member.key, name));
+        reader.mended_by(&member.key_span, to);
+    }
 }
 
 fn commands(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<SourceKind> {

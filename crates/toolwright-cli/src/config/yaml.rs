@@ -7,6 +7,7 @@
 mod build;
 mod place;
 mod scalar;
+pub(crate) mod write;
 
 use toolwright::Value;
 
@@ -161,6 +162,43 @@ impl Node {
             }
         }
         node
+    }
+
+    /// The member that a JSON pointer names.
+    pub(crate) fn entry_at(&self, pointer: &str) -> Option<&Entry> {
+        let (parent, name) = pointer.rsplit_once('/')?;
+        self.exactly(parent)?.entry(&name.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// The node that a JSON pointer names, and no other.
+    pub(crate) fn exactly(&self, pointer: &str) -> Option<&Self> {
+        let mut node = self;
+        for segment in pointer.split('/').skip(1) {
+            let name = segment.replace("~1", "/").replace("~0", "~");
+            node = match &node.kind {
+                Kind::Map(_) => node.get(&name),
+                Kind::List(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
+                Kind::Scalar(_) => None,
+            }?;
+        }
+        Some(node)
+    }
+
+    /// How many keys and scalars stand at a place: more than one where aliases share it.
+    pub(crate) fn uses(&self, span: &Span) -> usize {
+        let mut count = 0;
+        let mut todo = vec![self];
+        while let Some(node) = todo.pop() {
+            match &node.kind {
+                Kind::Scalar(_) => count += usize::from(node.span == *span),
+                Kind::List(items) => todo.extend(items),
+                Kind::Map(entries) => {
+                    count += entries.iter().filter(|entry| entry.key_span == *span).count();
+                    todo.extend(entries.iter().map(|entry| &entry.value));
+                }
+            }
+        }
+        count
     }
 
     /// The key of the member that a JSON pointer names; none for an item of a list or what is not there.

@@ -5,7 +5,7 @@ use std::fmt;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles};
 
 use super::excerpt::Excerpt;
-use super::{Finding, Label, Span};
+use super::{Edit, Finding, Label, Span};
 use crate::style::{limited, printable, wrap};
 
 /// Lines shown above and below the line that is meant.
@@ -103,9 +103,14 @@ impl Diagnostic for Picture<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let width = self.width.saturating_sub(BEFORE_HELP);
         let lines: Vec<String> = self.elsewhere().into_iter().chain(self.finding.help.clone()).collect();
-        let wrapped = || wrap(&printable(&limited(&lines.join("\n"))), self.width.saturating_sub(BEFORE_HELP), "");
-        (!lines.is_empty()).then(|| Box::new(wrapped()) as Box<dyn fmt::Display>)
+        let mut text = wrap(&printable(&limited(&lines.join("\n"))), width, "");
+        if let Some(edit) = &self.finding.edit {
+            let blank = if text.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{blank}try:  {}", shortened(&printable(&edit.line_after()), edit, width.saturating_sub(6))));
+        }
+        (!text.is_empty()).then(|| Box::new(text) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -117,6 +122,20 @@ impl Diagnostic for Picture<'_> {
         let mut labels = shown.map(|(at, label)| labelled(label, self.excerpt.place(at), at == 0)).peekable();
         labels.peek().is_some().then(|| Box::new(labels) as _)
     }
+}
+
+/// A line that fits; of a longer one, what is changed with as much as fits around it.
+fn shortened(line: &str, edit: &Edit, width: usize) -> String {
+    let count = line.chars().count();
+    if count <= width {
+        return line.to_owned();
+    }
+    let at = line.find(&edit.to).map_or(0, |at| line.get(..at).unwrap_or_default().chars().count());
+    let room = width.saturating_sub(4).max(1);
+    let before = at.saturating_sub(room.saturating_sub(edit.to.chars().count()) / 2).min(count.saturating_sub(room));
+    let kept: String = line.chars().skip(before).take(room).collect();
+    let (left, right) = (if before > 0 { "… " } else { "" }, if before + room < count { " …" } else { "" });
+    format!("{left}{kept}{right}")
 }
 
 fn labelled(label: &Label, place: Span, main: bool) -> LabeledSpan {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, Label, Severity, count};
+use super::{Edit, Finding, Label, Severity, count};
 use crate::style::{flat, limited};
 
 /// `{ok, errors, warnings, findings: [...]}`.
@@ -39,7 +39,26 @@ fn finding(finding: &Finding) -> Value {
         }
         object.insert("related".into(), places.map(place).collect());
     }
+    if let (Some(object), Some(change)) = (value.as_object_mut(), &finding.edit) {
+        object.insert("edit".into(), edit(change));
+    }
     value
+}
+
+/// `{file, start, end, line, ..., replacement}`: bytes from 0, lines and columns (in characters) from 1.
+pub(super) fn edit(edit: &Edit) -> Value {
+    let (line, column) = edit.source.line_column(edit.span.start);
+    let (end_line, end_column) = edit.source.line_column(edit.span.end);
+    json!({
+        "file": edit.source.name(),
+        "start": edit.span.start,
+        "end": edit.span.end,
+        "line": line,
+        "column": column,
+        "endLine": end_line,
+        "endColumn": end_column,
+        "replacement": edit.to,
+    })
 }
 
 fn place(label: &Label) -> Value {

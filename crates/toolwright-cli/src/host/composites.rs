@@ -1,13 +1,17 @@
 //! Composites: in the order they need each other, each taken in or refused with every reason.
 
+use std::sync::Arc;
+
 use toolwright::{Composite, CompositeSpec, Object, Origin, RegisterError, Severity, SpecIssue, StepSpec, ToolDef, Value};
 
+use super::leaves::wrong_examples;
 use super::needs::Needs;
 use super::order::{Order, sort};
 use super::{Build, broken, empty_registry, views, why};
 use crate::code;
 use crate::config::composite::{CompositeEntry, STEP_CYCLE, STEP_MISSING, Use};
-use crate::diagnostic::{Finding, Owner, StepPlace, did_you_mean};
+use crate::config::yaml::write;
+use crate::diagnostic::{Edit, Finding, Owner, StepPlace, did_you_mean, unmistakable};
 use crate::view::{State, ToolView, Why};
 use crate::wire;
 
@@ -142,9 +146,13 @@ impl Build<'_> {
             return Some(State::Unavailable(Why { code, message, help }));
         }
         let help = did_you_mean(&step.tool, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
+        let meant = unmistakable(&step.tool, self.ids());
+        let to = meant.and_then(|id| write::key(step.place.source.text(), &step.place.span, &step.tool, id));
+        let edit = to.map(|to| Edit { source: Arc::clone(&step.place.source), span: step.place.span.clone(), to });
         let finding = Finding::error(STEP_MISSING, format!("no tool has the id `{}`", step.tool))
             .at(&step.place.source, step.place.span.clone(), "not there")
             .help(help)
+            .maybe_edit(edit)
             .owner(Owner::Composite(entry.id.clone()));
         let state = broken(why(&finding));
         self.findings.push(finding);
@@ -170,6 +178,8 @@ impl Build<'_> {
             Ok(registry) => {
                 if let Some(tool) = registry.get(&entry.id).map(|entry| ToolDef::clone(entry)) {
                     views::derive(view, &tool);
+                    let owner = Owner::Composite(entry.id.clone());
+                    self.findings.extend(wrong_examples(&tool, &entry.node, &entry.place, &owner));
                     self.tools.push(tool);
                 }
                 let warnings: Vec<SpecIssue> =
@@ -235,7 +245,11 @@ impl Build<'_> {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
-        let finding = finding.at(&place.source, place.span, "").maybe_help(issue.help.clone()).owner(Owner::Composite(entry.id.clone()));
+        let finding = finding
+            .at(&place.source, place.span, "")
+            .maybe_help(issue.help.clone())
+            .maybe_edit(issue.fix.as_ref().and_then(|fix| entry.edit_of(fix)))
+            .owner(Owner::Composite(entry.id.clone()));
         let tool = entry.node.pointer(&issue.pointer).text();
         let step = tool.and_then(|tool| step_place(entry, &issue.pointer, tool));
         match (issue.code, tool) {

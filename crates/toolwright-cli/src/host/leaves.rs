@@ -11,6 +11,7 @@ use crate::code;
 use crate::config::reader::Place;
 use crate::config::source::{CommandEntry, ServerEntry, Source, SourceKind, TransportEntry};
 use crate::config::tool::ToolEntry;
+use crate::config::yaml::Node;
 use crate::diagnostic::{Finding, Owner, did_you_mean};
 use crate::view::{SourceView, State, Why};
 use crate::wire;
@@ -194,6 +195,10 @@ impl Build<'_> {
         let error = match self.registry.register(tool.clone()) {
             Ok(_) => {
                 self.tools.push(tool.clone());
+                if let Some(command) = self.command(owner) {
+                    let found = wrong_examples(tool, &command.node, &command.place, owner);
+                    self.findings.extend(found);
+                }
                 return None;
             }
             Err(error) => error,
@@ -354,6 +359,21 @@ impl Build<'_> {
         }
         self.findings.extend(findings);
     }
+}
+
+/// Examples that do not fit the schemas of their tool: a model would learn it wrongly.
+pub(super) fn wrong_examples(tool: &ToolDef, written: &Node, place: &Place, owner: &Owner) -> Vec<Finding> {
+    let examples = written.get("examples");
+    let finding = |issue: toolwright::SchemaIssue| {
+        let which = if issue.pointer.split('/').nth(2) == Some("output") { "output" } else { "input" };
+        let span = examples.map_or(&place.span, |examples| &examples.pointer(&issue.pointer).span);
+        let message = format!("an example of `{}` does not fit its {which} schema: {}", tool.name(), issue.message);
+        Finding::warning(code::INVALID_EXAMPLE, message)
+            .at(&place.source, span.clone(), "")
+            .help(format!("mend the example or the {which} schema: a model learns from both how to call the tool"))
+            .owner(owner.clone())
+    };
+    tool.example_issues().into_iter().map(finding).collect()
 }
 
 /// The tool with what the host says about it.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::spec::{CompositeSpec, Severity, SpecIssue};
+use super::spec::{CompositeSpec, Fix, Severity, SpecIssue};
 use super::{Program, Step};
 use crate::frame::{Names, StepName};
 use crate::reference::template::{Findings, Plan, Scope, Source};
@@ -23,7 +23,7 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec
         let mut findings = Findings::default();
         let scope = Scope { dialect: spec.dialect, steps: &step_names, at };
         let plan = Plan::compile(mapping, &scope, &mut findings);
-        collect(findings, prefix, &mut issues);
+        collect(findings, prefix, &step_names, &mut issues);
         plan
     };
     let plans: Vec<Plan> = spec
@@ -52,16 +52,18 @@ fn step_of(pointer: &str) -> Option<u32> {
     pointer.strip_prefix("/steps/")?.split('/').next()?.parse().ok()
 }
 
-fn collect(findings: Findings, prefix: &str, issues: &mut Vec<SpecIssue>) {
+fn collect(findings: Findings, prefix: &str, steps: &[Text], issues: &mut Vec<SpecIssue>) {
     for found in findings.errors {
+        let pointer = format!("{prefix}{}", found.pointer);
+        let fix = found.error.meant(steps).map(|meant| Fix::Value { pointer: pointer.clone(), to: meant.into() });
         issues.push(SpecIssue {
             severity: Severity::Error,
             code: found.error.code(),
             message: found.error.to_string(),
             help: Some(found.error.help()),
-            pointer: format!("{prefix}{}", found.pointer),
+            pointer,
             span: Some(found.error.span()),
-            fix: None,
+            fix,
         });
     }
     let warning = |code, message, help: &str, pointer: String| SpecIssue {

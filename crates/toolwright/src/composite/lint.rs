@@ -2,7 +2,7 @@
 //! unknown tools, refused tools, arguments that a tool does not take or needs.
 
 use super::compile::compile;
-use super::spec::{CompositeSpec, Severity, SpecIssue, StepSpec};
+use super::spec::{CompositeSpec, Fix, Severity, SpecIssue, StepSpec};
 use crate::gate::Chainability;
 use crate::reference::Dialect;
 use crate::runtime::Runtime;
@@ -57,6 +57,9 @@ pub(crate) fn not_allowed(index: usize, step: &StepSpec, verdict: Chainability) 
 
 pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> SpecIssue {
     let near = crate::nearest::nearest(&step.tool, known.iter().copied());
+    let pointer = format!("/steps/{index}/tool");
+    let sure = crate::nearest::unmistakable(&step.tool, known.iter().copied());
+    let fix = sure.map(|near| Fix::Value { pointer: pointer.clone(), to: near.into() });
     SpecIssue {
         severity: Severity::Error,
         code: "step_missing",
@@ -67,9 +70,9 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
                 |near| format!("did you mean `{near}`?"),
             ),
         ),
-        pointer: format!("/steps/{index}/tool"),
+        pointer,
         span: None,
-        fix: None,
+        fix,
     }
 }
 
@@ -89,15 +92,11 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
                 || format!("it takes {}", if listed.is_empty() { "no arguments" } else { &listed }),
                 |near| format!("did you mean `{near}`?"),
             );
-            issues.push(SpecIssue {
-                severity: Severity::Error,
-                code,
-                message: format!("`{}` takes no argument `{}`", step.tool, crate::cut(key, 60)),
-                help: Some(help),
-                pointer: format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1")),
-                span: None,
-                fix: None,
-            });
+            let pointer = format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1"));
+            let free = known.iter().copied().filter(|name| step.input_mapping.get(name).is_none());
+            let fix = crate::nearest::unmistakable(key, free).map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+            let message = format!("`{}` takes no argument `{}`", step.tool, crate::cut(key, 60));
+            issues.push(SpecIssue { severity: Severity::Error, code, message, help: Some(help), pointer, span: None, fix });
         }
     }
     let required = schema.get("required").and_then(Value::as_array).unwrap_or_default();

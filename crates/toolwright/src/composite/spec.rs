@@ -387,7 +387,8 @@ impl Reader {
             let severity = if self.dialect.is_page() { Severity::Warning } else { Severity::Error };
             let message = format!("`{}` is not a field of a {}", crate::cut(key, 60), if at.is_empty() { "composite" } else { "step" });
             let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-            let fix = near.filter(|near| object.get(near).is_none()).map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+            let sure = crate::nearest::unmistakable(key, known.iter().copied()).filter(|near| object.get(near).is_none());
+            let fix = sure.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
             self.issues.push(SpecIssue { severity, code: "invalid_spec", message, help: Some(help), pointer, span: None, fix });
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::limits;
+use crate::value::Text;
 
 /// What the parser wanted at the marked place. Each variant names an input that
 /// produces it, and a test holds the list to that.
@@ -134,6 +135,32 @@ impl ReferenceError {
         match self {
             Self::Syntax { span, .. } | Self::UnknownStep { span, .. } | Self::Forward { span, .. } => span.clone(),
         }
+    }
+
+    /// The reference that was meant, when it can be no other; `steps` are the names of the steps there are.
+    pub(crate) fn meant(&self, steps: &[Text]) -> Option<&str> {
+        let (nearest, sure) = match self {
+            Self::Forward { .. } => return None,
+            Self::UnknownStep { step, nearest, text, span } => {
+                let meant = crate::nearest::unmistakable(step, steps.iter().map(Text::as_str))?;
+                let tail = text.get(span.end..).unwrap_or_default();
+                let nearest = nearest.as_deref()?;
+                (nearest, nearest.strip_prefix("$steps.").and_then(|rest| rest.strip_suffix(tail)) == Some(meant))
+            }
+            Self::Syntax { text, span, expected, nearest } => {
+                let wrong = text.get(span.clone()).unwrap_or_default();
+                let sure = match expected {
+                    Expected::Root => crate::nearest::unmistakable(wrong, ["input", "prev", "steps"]).is_some(),
+                    // Behind a whole reference, more words are more likely a sentence.
+                    Expected::PathOrEnd => text.get(span.start..).is_some_and(|rest| rest.trim().is_empty()),
+                    // A bare `$steps` may mean any of them.
+                    Expected::Step => text.starts_with("$steps."),
+                    _ => true,
+                };
+                (nearest.as_deref()?, sure)
+            }
+        };
+        sure.then_some(nearest)
     }
 
     /// What to do about it.
