@@ -10,6 +10,8 @@ mod arguments;
 mod ends;
 #[path = "it/environment.rs"]
 mod environment;
+#[path = "it/fixing.rs"]
+mod fixing;
 #[path = "it/mistakes.rs"]
 mod mistakes;
 #[path = "it/pictures.rs"]
@@ -22,3 +24,5 @@ mod servers;
 mod strangers;
 #[path = "it/trust.rs"]
 mod trust;
+#[path = "it/wrong.rs"]
+mod wrong;

@@ -81,6 +81,9 @@ pub const NEAREST_CANDIDATES_MAX: usize = 10_000;
 /// Findings of one specification up to which an unknown tool gets a "did you mean".
 pub const SUGGESTIONS_MAX: usize = 20;
 
+/// Words of an enumeration up to which all are shown where one is wanted.
+pub const CHOICES_SHOWN_MAX: usize = 8;
+
 /// Keys shown in an error about a missing one.
 pub const KEYS_SHOWN_MAX: usize = 12;
 

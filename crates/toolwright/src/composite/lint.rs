@@ -4,6 +4,7 @@
 use super::compile::compile;
 use super::spec::{CompositeSpec, Fix, Severity, SpecIssue, StepSpec};
 use crate::gate::Chainability;
+use crate::limits;
 use crate::reference::Dialect;
 use crate::runtime::Runtime;
 use crate::tool::ToolDef;
@@ -88,10 +89,8 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
         for key in step.input_mapping.keys().filter(|key| !known.contains(&key.as_str())) {
             let near = crate::nearest::nearest(key, known.iter().copied());
             let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let help = near.map_or_else(
-                || format!("it takes {}", if listed.is_empty() { "no arguments" } else { &listed }),
-                |near| format!("did you mean `{near}`?"),
-            );
+            let only = if listed.is_empty() { "no arguments".into() } else { format!("only {listed}") };
+            let help = near.map_or_else(|| format!("take it out: `{}` takes {only}", step.tool), |near| format!("did you mean `{near}`?"));
             let pointer = format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1"));
             let free = known.iter().copied().filter(|name| step.input_mapping.get(name).is_none());
             let fix = crate::nearest::unmistakable(key, free).map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
@@ -105,13 +104,28 @@ pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R
             severity: Severity::Error,
             code,
             message: format!("`{}` needs the argument `{name}`, and the step does not give it", step.tool),
-            help: Some(format!("add `{name}` to the step's `inputMapping`")),
+            help: Some(format!("add `{name}` to the step's `inputMapping`{}", wanted(properties.and_then(|known| known.get(name))))),
             pointer: format!("/steps/{index}/inputMapping"),
             span: None,
             fix: None,
         });
     }
     issues
+}
+
+/// `: one of "a", "b"`, `: an integer`; nothing where the schema says no more.
+fn wanted(schema: Option<&Value>) -> String {
+    let Some(schema) = schema else { return String::new() };
+    if let Some(words) = schema.get("enum").and_then(Value::as_array).filter(|words| words.len() <= limits::CHOICES_SHOWN_MAX) {
+        let words: Vec<String> = words.iter().map(|word| format!("`{}`", crate::cut(&word.to_json_string(), 40))).collect();
+        return format!(": one of {}", words.join(", "));
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => ": a text".into(),
+        Some(kind @ ("integer" | "array" | "object")) => format!(": an {kind}"),
+        Some(kind @ ("number" | "boolean")) => format!(": a {kind}"),
+        _ => String::new(),
+    }
 }
 
 fn page_names(spec: &CompositeSpec) -> Vec<SpecIssue> {

@@ -1,0 +1,187 @@
+//! `check --fix`: what leaves no choice is changed, and nothing else.
+
+use crate::world::World;
+
+const TOOLS: &str = "sources:\n  s:\n    tools:\n      shout: {argv: [echo, \"{text}\"], effect: read}\n";
+
+fn world(name: &str, text: &str) -> World {
+    let world = World::new(name);
+    world.write("toolwright.yaml", text);
+    world
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// What is written, what is written after `--fix`, and whether it then checks.
+const FIXED: &[(&str, &str, &str)] = &[
+    ("member", "compositse: {}\n", "composites: {}\n"),
+    ("quoted_member", "\"compositse\": {}\n", "\"composites\": {}\n"),
+    ("json", "{\"compositse\": {}}\n", "{\"composites\": {}}\n"),
+    ("kept_apart", "policy: {sideEffectingTool: []} # kept\r\n", "policy: {sideEffectingTools: []} # kept\r\n"),
+    (
+        "tool",
+        "sources: {s: {tools: {shout: {argv: [echo], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: 'shuot'}]}}\n",
+        "sources: {s: {tools: {shout: {argv: [echo], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: 'shout'}]}}\n",
+    ),
+    (
+        "argument",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text?}\"], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: shout, inputMapping: {txet: \"ä\"}}]}}\n",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text?}\"], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: shout, inputMapping: {text: \"ä\"}}]}}\n",
+    ),
+    (
+        "reference",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: shout, inputMapping: {text: \"$inptu.x\"}}]}}\n",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: shout, inputMapping: {text: \"$input.x\"}}]}}\n",
+    ),
+    (
+        "brackets_want_quotes",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: $steps.0.x\n",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: \"$steps[0].x\"\n",
+    ),
+    ("word", "sources: {s: {tools: {t: {argv: [echo], effect: raed}}}}\n", "sources: {s: {tools: {t: {argv: [echo], effect: read}}}}\n"),
+    ("brace", "sources: {s: {tools: {t: {argv: [echo, {x}]}}}}\n", "sources: {s: {tools: {t: {argv: [echo, \"{x}\"]}}}}\n"),
+    ("flag", "sources: {s: {cleanEnv: yes, tools: {t: {argv: [echo]}}}}\n", "sources: {s: {cleanEnv: true, tools: {t: {argv: [echo]}}}}\n"),
+];
+
+#[test]
+fn what_leaves_no_choice_is_changed_and_nothing_else() {
+    for (name, before, after) in FIXED {
+        let world = world(&format!("fix_{name}"), before);
+        let checked = world.run("check --offline --format json");
+        assert_eq!(checked.code, 20, "{name}: {}", checked.out);
+        let dry = world.run("check --offline --fix --dry-run --format json");
+        assert_eq!((dry.code, world.read("toolwright.yaml").as_str()), (20, *before), "{name}");
+        assert_eq!(json(&dry.out)["applied"], false, "{name}");
+        // What the document says is enough to make the change.
+        let mut by_hand = (*before).to_owned();
+        for finding in json(&checked.out)["findings"].as_array().unwrap().iter().rev() {
+            let edit = &finding["edit"];
+            let at = |name: &str| usize::try_from(edit[name].as_u64().unwrap()).unwrap();
+            by_hand.replace_range(at("start")..at("end"), edit["replacement"].as_str().unwrap());
+        }
+        assert_eq!(by_hand, *after, "{name}");
+        let done = world.run("check --offline --fix --format json");
+        assert_eq!((done.code, world.read("toolwright.yaml").as_str()), (0, *after), "{name}: {}", done.out);
+        let document = json(&done.out);
+        assert_eq!((&document["applied"], document["findings"].as_array().unwrap().len()), (&serde_json::Value::Bool(true), 0), "{name}");
+        assert!(!document["edits"].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+/// What could mean more than one thing, or would grant something, is a suggestion and no more.
+#[test]
+fn what_leaves_a_choice_is_left_alone() {
+    let composite = |mapping: &str| format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shout, inputMapping: {{{mapping}}}}}\n");
+    for (name, text) in [
+        ("two_names", "sources: {s: {tools: {t1: {argv: [echo]}, t2: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: t3}]}}\n".to_owned()),
+        ("far_name", "sources: {s: {tools: {git_push: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: git_pull}]}}\n".to_owned()),
+        ("listed", format!("{TOOLS}policy: {{sideEffectingTools: [shuot]}}\n")),
+        ("said", format!("{TOOLS}tools: {{shuot: {{effect: read}}}}\n")),
+        ("given", composite("text: a, txet: b")),
+        ("sentence", composite("text: $input.topic and more")),
+        ("any_step", composite("text: $steps")),
+        ("both_mean_it", "sources: {}\ncompositse: {}\ncompsoites: {}\n".to_owned()),
+        ("ambiguous", "composites: {c: {description: 007, steps: []}}\n".to_owned()),
+        ("block", format!("{TOOLS}composites:\n  c:\n    steps:\n      - name: a\n        tool: shout\n        inputMapping:\n          text: |-\n            $inptu.x\n")),
+        ("alias", format!("{TOOLS}composites:\n  c: {{steps: [{{name: a, tool: shout, inputMapping: &m {{text: $inptu.x}}}}, {{name: b, tool: shout, inputMapping: *m}}]}}\n")),
+    ] {
+        let world = world(&format!("choice_{name}"), &text);
+        let done = world.run("check --offline --fix --format plain");
+        assert_eq!(world.read("toolwright.yaml"), text, "{name}");
+        assert!(done.out.lines().count() > 0 && done.err.contains("nothing was changed"), "{name}: {done:?}");
+    }
+}
+
+#[test]
+fn the_diff_is_shown_and_what_is_left_is_told() {
+    let world = world("fix_diff", &format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shuot, inputMapping: {{txt: $inptu.x}}}}\n"));
+    let done = world.run("check --offline --fix --color always");
+    let expected = "\u{1b}[31m-      - {name: a, tool: shuot, inputMapping: {txt: $inptu.x}}\u{1b}[0m\n\u{1b}[32m+      - {name: a, tool: shout, inputMapping: {txt: $input.x}}\u{1b}[0m\n2 changes made\n";
+    assert!(done.out.contains(expected), "{}", done.out);
+    assert_eq!(done.code, 20);
+    // Only now that the tool is known can its arguments be looked at.
+    assert!(done.out.contains("takes no argument `txt`"), "{}", done.out);
+    let again = world.run("check --offline --fix");
+    assert!(again.out.contains("1 change made") && again.out.ends_with("nothing is wrong\n"), "{}", again.out);
+    assert_eq!(again.code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_keeps_its_permissions_and_a_link_stays_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new("fix_link");
+    world.write("real/file.yaml", "compositse: {}\n");
+    let real = world.dir.join("real/file.yaml");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("real/file.yaml", world.dir.join("toolwright.yaml")).unwrap();
+    assert_eq!(world.run("check --fix").code, 0);
+    assert_eq!(world.read("real/file.yaml"), "composites: {}\n");
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(world.dir.join("toolwright.yaml").is_symlink());
+    assert_eq!(std::fs::read_dir(world.dir.join("real")).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_replaced_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world("fix_locked", "compositse: {}\n");
+    let folder = |mode| std::fs::set_permissions(&world.dir, std::fs::Permissions::from_mode(mode)).unwrap();
+    folder(0o555);
+    // Who may write everywhere meets no lock.
+    let locked = std::fs::write(world.dir.join("probe"), "").is_err();
+    let done = world.run("check --fix --format plain");
+    folder(0o755);
+    if locked {
+        assert_eq!((done.code, world.read("toolwright.yaml").as_str()), (20, "compositse: {}\n"));
+        assert!(done.err.contains("config_not_changed"), "{}", done.err);
+    }
+}
+
+/// A source that changes the file while it is asked: what somebody else wrote is not lost.
+#[cfg(unix)]
+#[test]
+fn what_somebody_else_wrote_meanwhile_is_not_lost() {
+    let text = "compositse: {}\nsources: {s: {command: sh, args: [-c, \"echo '# mine' >> toolwright.yaml\"]}}\n";
+    let world = world("fix_meanwhile", text);
+    let done = world.run("check --fix --format plain");
+    assert_eq!(done.code, 20);
+    assert!(done.err.contains("config_not_changed") && done.err.contains("somebody else changed it"), "{}", done.err);
+    assert!(world.read("toolwright.yaml").starts_with(text) && world.read("toolwright.yaml").contains("# mine"));
+}
+
+#[test]
+fn warnings_count_where_they_are_denied() {
+    let world = world("deny", &format!("{TOOLS}policy: {{sideEffectingTools: [nobody]}}\n"));
+    for (line, code) in [
+        ("check", 0),
+        ("check --deny warnings", 20),
+        ("check --deny config_unknown_tool", 20),
+        ("check --deny may_not_fit", 0),
+        ("check --deny may_not_fit --deny warnings", 20),
+        ("check --deny warning", 2),
+        ("check --dry-run", 2),
+    ] {
+        assert_eq!(world.run(line).code, code, "{line}");
+    }
+    let misspelt = world.run("check --deny warning --format plain");
+    assert!(misspelt.err.contains("usage: there is no code `warning` to deny (did you mean `warnings`?)"), "{}", misspelt.err);
+    assert!(world.run("check --deny warnings --format plain").out.contains(": config_unknown_tool: no tool"));
+}
+
+#[test]
+fn examples_must_fit() {
+    let world = world(
+        "examples_fit",
+        "sources:\n  s:\n    tools:\n      t:\n        argv: [echo, \"{n}\"]\n        stdout: json\n        effect: read\n        input: {type: object, properties: {n: {type: integer}}, required: [n]}\n        output: {type: integer}\n        examples:\n          - {input: {n: 1}, output: 2}\n          - {input: {n: many}, output: [x]}\ncomposites:\n  c:\n    input: {type: object, properties: {n: {type: integer}}, required: [n]}\n    examples:\n      - {input: {}}\n    steps:\n      - {name: a, tool: t, inputMapping: {n: $input.n}}\n",
+    );
+    let done = world.run("check --format plain");
+    let places: Vec<&str> = done.out.lines().map(|line| line.split(": an").next().unwrap()).collect();
+    let warning = |place: &str| format!("toolwright.yaml:{place}: invalid_example: warning");
+    assert_eq!(places, [warning("12:25"), warning("12:40"), warning("17:17")], "{}", done.out);
+    assert_eq!((done.code, world.run("check --deny invalid_example").code), (0, 20));
+    assert_eq!(world.run("run c n=3").out, "3\n");
+}
