@@ -3,6 +3,10 @@
 //! Codes of runs (`step_not_chainable`, `invalid_input`, ...) are the core's own; a code is never
 //! renamed and never used for something else.
 
+mod pages;
+
+pub(crate) use pages::PAGES;
+
 /// The file cannot be read at all.
 pub(crate) const UNREADABLE: &str = "config_unreadable";
 /// The file is no YAML or JSON that is read here.
@@ -45,142 +49,27 @@ pub(crate) const NOT_CHANGED: &str = "config_not_changed";
 /// An example of a tool that does not fit its schemas.
 pub(crate) const INVALID_EXAMPLE: &str = "invalid_example";
 
-/// What `explain` prints for a code of this crate: title, then text.
-pub(crate) const PAGES: &[(&str, &str, &str)] = &[
-    (
-        UNREADABLE,
-        "the configuration cannot be read",
-        "The file is not there, may not be read, is larger than 4 MiB, or is not UTF-8 text.\n\n\
-         Without `--file`, toolwright looks for `toolwright.yaml`, `toolwright.yml` and \
-         `toolwright.json` in the current folder and then in the folders above it.",
-    ),
-    (
-        SYNTAX,
-        "the file is no YAML that is read here",
-        "YAML 1.2 and JSON are read: one document, keys that are text, nesting up to 128, no merge \
-         keys and no tags but the standard ones. The most common reason is text that begins with \
-         `{`, `[`, `%`, `@`, `*`, `&` or `!`, or that contains `: ` or ` #`: quote it.",
-    ),
-    (
-        UNKNOWN_MEMBER,
-        "a member has no meaning where it stands",
-        "Members that are not known are errors, never ignored: a guard that is silently ignored is \
-         worse than none. The message names the nearest known member and the members there are.",
-    ),
-    (
-        MISSING_MEMBER,
-        "a member that has to be there is missing",
-        "A command tool needs `argv`; a composite needs `steps`; a source needs one of `tools` (command \
-         lines), `command` (an MCP server over stdio) or `url` (an MCP server over HTTP).",
-    ),
-    (
-        WRONG_TYPE,
-        "a value has another type than the member takes",
-        "The message says what was expected and what is there. An unquoted `{name}` is a YAML mapping; \
-         an unquoted `yes` is text; an unquoted `1.0` is a number: quote what is meant as text.",
-    ),
-    (
-        BAD_VALUE,
-        "a value means nothing to the member it stands in",
-        "Durations are a number and a unit: `500ms`, `20s`, `2m`, `1h`. Sizes likewise: `64KiB`, `1MiB`, \
-         `10MB`, `512` (bytes). Ids are letters, digits, `_`, `-`, `.`, `/` and `:`. Other members list the \
-         words they take in the message.",
-    ),
-    (
-        DUPLICATE_KEY,
-        "one key stands twice in one mapping",
-        "Nothing says which of the two is meant, so neither reading would be safe. Both places are shown.",
-    ),
-    (
-        DUPLICATE_ID,
-        "two tools have one id",
-        "A tool is never replaced silently by another of the same name. Rename one of them: in its own \
-         source, with another `prefix` for an MCP source, or with `tools: {OLD: {name: NEW}}`.",
-    ),
-    (
-        UNRESOLVED_VARIABLE,
-        "an environment variable is not set",
-        "`${NAME}` and `${env:NAME}` stand for an environment variable, `${NAME:-text}` for the variable or, \
-         where it is not set or empty, for the text. A variable that is not set disables what it stands \
-         in, and nothing else: no source starts with an empty token.",
-    ),
-    (
-        BAD_VARIABLE,
-        "a `${...}` is written wrongly",
-        "The forms are `${NAME}`, `${env:NAME}`, `${NAME:-text}` and `${env:NAME:-text}`; a name is letters, \
-         digits and `_`. A lone `$`, also before a name, is text. The default is text and is not looked \
-         into again; to write a literal `${`, use `${DOLLAR:-$}{`.",
-    ),
-    (
-        BAD_TEMPLATE,
-        "a command-line template is written wrongly",
-        "One element of `argv` is one argument of the command, whatever the value holds: there is no shell. \
-         `{name}` stands for an argument of the tool, `{name?}` leaves the element out when the argument is \
-         not given, `{names*}`, alone in its element, stands for a list. `{{` and `}}` are braces.",
-    ),
-    (
-        UNKNOWN_TOOL,
-        "a tool is named that is not there",
-        "The sections `tools` and `policy` speak about tools by id, exactly as `toolwright list` shows them. \
-         Tools of an MCP source carry its prefix (`<source>_` unless the file says otherwise).",
-    ),
-    (
-        NOT_CHANGED,
-        "`check --fix` could not change a file",
-        "The file cannot be written, or somebody else changed it between reading and writing. Nothing of it was changed. \
-         Check it again; when it cannot be written here, make the changes that the findings suggest by hand.",
-    ),
-    (
-        INVALID_EXAMPLE,
-        "an example does not fit the schemas of its tool",
-        "The examples of a tool or composite are shown to models, which learn from them how to call it. This one breaks the \
-         tool's own `input` or `output` schema. The tool can be used all the same. Mend the example or the schema.",
-    ),
-    (
-        SOURCE_UNAVAILABLE,
-        "a source cannot be started or asked",
-        "An MCP server did not start, did not answer in time, or could not be reached. Its tools cannot be \
-         called, and composites that use them cannot run; everything else works. The message has the \
-         reason and the last lines the server wrote to its error output.",
-    ),
-    (
-        TOOL_SKIPPED,
-        "a tool of a source cannot be offered",
-        "The server describes a tool in a way that cannot be used: a schema that is none, a name twice. \
-         The other tools of that server are there.",
-    ),
-    (
-        NOT_TRUSTED,
-        "a project's list of side-effecting tools is not accepted yet",
-        "A project file can narrow what is allowed, never grant. The tools with side effects that composites \
-         may chain (`policy.sideEffectingTools`) count from your own configuration, from `--allow TOOL`, or \
-         from the project file once you accepted it with `toolwright trust FILE`. A change of that section, \
-         or of what the file says about the tools in it, asks again; a change of layout or comments does not.",
-    ),
-    (
-        USAGE,
-        "the command line cannot be used",
-        "An argument is missing, unknown, or does not fit the tool's input schema. `toolwright describe TOOL` \
-         shows what a tool takes; `toolwright help COMMAND` shows what a command takes.",
-    ),
-    (
-        OUTPUT_LOST,
-        "the output could not be written",
-        "Standard output goes somewhere that takes no more, such as a full disk. What was asked for was done, so a \
-         tool that ran has had its effect: look before you run it again. A reader that goes away, as `head` does, \
-         is no error.",
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::PAGES;
 
     #[test]
     fn no_code_has_two_pages() {
-        for (at, (code, _, _)) in PAGES.iter().enumerate() {
-            assert!(toolwright::codes::page(code).is_none(), "{code} is the core's");
-            assert!(!PAGES.iter().skip(at + 1).any(|(other, _, _)| other == code), "{code} stands here twice");
+        for (at, page) in PAGES.iter().enumerate() {
+            assert!(toolwright::codes::page(page.code).is_none(), "{} is the core's", page.code);
+            assert!(!PAGES.iter().skip(at + 1).any(|other| other.code == page.code), "{} stands here twice", page.code);
+        }
+    }
+
+    /// Each constant above is a code, and no other text is one.
+    #[test]
+    fn every_code_has_a_page() {
+        let text = include_str!("code.rs");
+        let constants = text.lines().filter(|line| line.starts_with("pub(crate) const ") && line.contains(": &str = "));
+        let codes: Vec<&str> = constants.filter_map(|line| line.split('"').nth(1)).collect();
+        assert_eq!(codes.len(), PAGES.len());
+        for code in codes {
+            assert!(PAGES.iter().any(|page| page.code == code), "{code} has no page");
         }
     }
 }

@@ -10,6 +10,8 @@ mod arguments;
 mod ends;
 #[path = "it/environment.rs"]
 mod environment;
+#[path = "it/explaining.rs"]
+mod explaining;
 #[path = "it/fixing.rs"]
 mod fixing;
 #[path = "it/mistakes.rs"]

@@ -1,6 +1,6 @@
 //! `explain CODE`: what a code means and what to do; without a code, all of them.
 
-use toolwright::codes;
+use toolwright::codes::{self, CodeExample, CodePage};
 
 use crate::args::Format;
 use crate::code;
@@ -39,8 +39,7 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
 }
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let core = codes::CODES.iter().map(|page| (page.code, page.title));
-    core.chain(code::PAGES.iter().map(|(code, title, _)| (*code, *title)))
+    codes::all().chain(code::PAGES).map(|page| (page.code, page.title))
 }
 
 fn list(output: Output) -> String {
@@ -72,26 +71,37 @@ fn list(output: Output) -> String {
 }
 
 fn page(output: Output, wanted: &str) -> Option<String> {
-    let own = code::PAGES.iter().find(|(code, _, _)| *code == wanted);
-    let (title, parts) = match (codes::page(wanted), own) {
-        (Some(page), _) => (page.title, vec![("meaning", page.meaning), ("example", page.example), ("remedy", page.remedy)]),
-        (None, Some((_, title, text))) => (*title, vec![("meaning", *text)]),
-        (None, None) => return None,
-    };
+    let page = codes::all().chain(code::PAGES).find(|page| page.code == wanted)?;
     if output.format == Format::Json {
-        let head = [("code", wanted), ("title", title)];
-        let members = head.into_iter().chain(parts);
-        let document: serde_json::Map<String, serde_json::Value> = members.map(|(name, text)| (name.to_owned(), text.into())).collect();
-        return Some(format!("{:#}\n", serde_json::Value::from(document)));
+        return Some(format!("{:#}\n", as_json(page)));
     }
     let width = output.width();
-    let mut out = format!("{}: {title}\n", output.out.bold(wanted));
-    for (name, text) in parts {
-        let indent = if name == "example" { "    " } else { "" };
-        if name == "example" {
-            out.push_str("\nfor example:\n");
-        }
-        out.push_str(&format!("\n{}\n", wrap(text, width, indent)));
+    let mut out = format!("{}: {}\n\n{}\n\nfor example:\n\n", output.out.bold(page.code), page.title, wrap(page.meaning, width, ""));
+    match page.example {
+        CodeExample::Told { words, .. } => out.push_str(&format!("{}\n", wrap(words, width, EXAMPLE))),
+        // What is to be copied stays as it is.
+        example => out.extend(example.to_string().lines().map(|line| format!("{}\n", format!("{EXAMPLE}{line}").trim_end()))),
     }
+    out.push_str(&format!("\n{}\n", wrap(page.remedy, width, "")));
     Some(out)
+}
+
+/// Before each line of an example.
+const EXAMPLE: &str = "    ";
+
+/// `{code, title, meaning, example: {file, command} | {rust} | {words}, remedy}`.
+fn as_json(page: &CodePage) -> serde_json::Value {
+    let example = match page.example {
+        CodeExample::File { file, command } => serde_json::json!({ "file": file, "command": command }),
+        CodeExample::Rust(text) => serde_json::json!({ "rust": text }),
+        CodeExample::Told { words, by } => serde_json::json!({ "words": words, "by": by }),
+        other => serde_json::json!({ "words": other.to_string() }),
+    };
+    serde_json::json!({
+        "code": page.code,
+        "title": page.title,
+        "meaning": page.meaning,
+        "example": example,
+        "remedy": page.remedy,
+    })
 }

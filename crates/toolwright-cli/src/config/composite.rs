@@ -81,7 +81,7 @@ fn composite(reader: &mut Reader<'_>, entry: &Entry, id: Option<&str>, members: 
             _ => {}
         }
     }
-    if composite.description.trim().is_empty() && !composite.uses.is_empty() {
+    if composite.description.trim().is_empty() {
         composite.description = described::composite(&composite.uses);
     }
     composite

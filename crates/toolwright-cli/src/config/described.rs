@@ -20,7 +20,7 @@ pub(super) fn command(argv: &[ElementEntry]) -> String {
 /// The tools in the order in which they run.
 pub(super) fn composite(uses: &[Use]) -> String {
     let named: Vec<String> = uses.iter().take(TOOLS_NAMED_MAX).map(|step| format!("`{}`", one_line(&step.tool))).collect();
-    let named = named.join(", then ");
+    let named = if named.is_empty() { "nothing yet".to_owned() } else { named.join(", then ") };
     match uses.len().saturating_sub(TOOLS_NAMED_MAX) {
         0 => format!("Runs {named}"),
         1 => format!("Runs {named}, and 1 step more"),

@@ -329,7 +329,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let end = done(world.command(&words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap());
         assert_eq!(end.code, 22, "{line}: {}", end.err);
-        assert!(end.err.contains("could not be written"), "{line}: {}", end.err);
+        assert!(end.err.contains("output_not_written") && end.err.contains("could not be written"), "{line}: {}", end.err);
     }
 }
 

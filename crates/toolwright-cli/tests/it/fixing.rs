@@ -73,10 +73,17 @@ fn what_leaves_no_choice_is_changed_and_nothing_else() {
 /// What could mean more than one thing, or would grant something, is a suggestion and no more.
 #[test]
 fn what_leaves_a_choice_is_left_alone() {
-    let composite = |mapping: &str| format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shout, inputMapping: {{{mapping}}}}}\n");
+    let composite =
+        |mapping: &str| format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shout, inputMapping: {{{mapping}}}}}\n");
     for (name, text) in [
-        ("two_names", "sources: {s: {tools: {t1: {argv: [echo]}, t2: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: t3}]}}\n".to_owned()),
-        ("far_name", "sources: {s: {tools: {git_push: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: git_pull}]}}\n".to_owned()),
+        (
+            "two_names",
+            "sources: {s: {tools: {t1: {argv: [echo]}, t2: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: t3}]}}\n".to_owned(),
+        ),
+        (
+            "far_name",
+            "sources: {s: {tools: {git_push: {argv: [echo]}}}}\ncomposites: {c: {steps: [{name: a, tool: git_pull}]}}\n".to_owned(),
+        ),
         ("listed", format!("{TOOLS}policy: {{sideEffectingTools: [shuot]}}\n")),
         ("said", format!("{TOOLS}tools: {{shuot: {{effect: read}}}}\n")),
         ("given", composite("text: a, txet: b")),
@@ -84,8 +91,18 @@ fn what_leaves_a_choice_is_left_alone() {
         ("any_step", composite("text: $steps")),
         ("both_mean_it", "sources: {}\ncompositse: {}\ncompsoites: {}\n".to_owned()),
         ("ambiguous", "composites: {c: {description: 007, steps: []}}\n".to_owned()),
-        ("block", format!("{TOOLS}composites:\n  c:\n    steps:\n      - name: a\n        tool: shout\n        inputMapping:\n          text: |-\n            $inptu.x\n")),
-        ("alias", format!("{TOOLS}composites:\n  c: {{steps: [{{name: a, tool: shout, inputMapping: &m {{text: $inptu.x}}}}, {{name: b, tool: shout, inputMapping: *m}}]}}\n")),
+        (
+            "block",
+            format!(
+                "{TOOLS}composites:\n  c:\n    steps:\n      - name: a\n        tool: shout\n        inputMapping:\n          text: |-\n            $inptu.x\n"
+            ),
+        ),
+        (
+            "alias",
+            format!(
+                "{TOOLS}composites:\n  c: {{steps: [{{name: a, tool: shout, inputMapping: &m {{text: $inptu.x}}}}, {{name: b, tool: shout, inputMapping: *m}}]}}\n"
+            ),
+        ),
     ] {
         let world = world(&format!("choice_{name}"), &text);
         let done = world.run("check --offline --fix --format plain");
@@ -96,7 +113,10 @@ fn what_leaves_a_choice_is_left_alone() {
 
 #[test]
 fn the_diff_is_shown_and_what_is_left_is_told() {
-    let world = world("fix_diff", &format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shuot, inputMapping: {{txt: $inptu.x}}}}\n"));
+    let world = world(
+        "fix_diff",
+        &format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shuot, inputMapping: {{txt: $inptu.x}}}}\n"),
+    );
     let done = world.run("check --offline --fix --color always");
     let expected = "\u{1b}[31m-      - {name: a, tool: shuot, inputMapping: {txt: $inptu.x}}\u{1b}[0m\n\u{1b}[32m+      - {name: a, tool: shout, inputMapping: {txt: $input.x}}\u{1b}[0m\n2 changes made\n";
     assert!(done.out.contains(expected), "{}", done.out);

@@ -1,0 +1,73 @@
+//! What a journal can say about a run.
+
+use super::{CodeExample, CodePage};
+
+pages! {
+    "in_doubt", "nobody knows whether an effect happened",
+        "A tool with side effects was started, and its answer never came. Running it again could repeat the effect, so a run that is taken up from its journal stops here until somebody says what happened.",
+        rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
+let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
+let journal = MemoryJournal::new();
+Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
+
+// The process ended before the answer was written down; the run is taken up again.
+journal.forget_finish("send");
+let error = Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
+assert_eq!(error.code(), "in_doubt");
+"#),
+        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out. From a command line: look before you run it again.";
+    "journal", "the journal cannot be written",
+        "A host of the library may keep a journal. The intent of a call is written before the tool starts; when that fails, \
+         the tool is not started. The command `toolwright` keeps no journal yet.",
+        rust(r#"use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
+struct Full;
+impl Journal for Full {
+    fn open(&self, _: RunRecord, _: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        Eventually::Now(Err(JournalError::unwritable("disk full")))
+    }
+    // The rest is not reached.
+#     fn load(&self, _: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
+#         Eventually::Now(Ok(None))
+#     }
+#     fn resolve(&self, run: &str, _: &str, _: Resolution) -> Eventually<'_, Result<(), JournalError>> {
+#         Eventually::Now(Err(JournalError::unknown_run(run)))
+#     }
+#     fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
+#         Eventually::Now(Ok(Vec::new()))
+#     }
+}
+let mut registry = Registry::new();
+registry.register(tool("look", "Looks").reads().run_json(echo)).unwrap();
+let call = Invocation::new("look", json!({})).journal(Arc::new(Full));
+let error = registry.seal().invoke(call, ()).await.unwrap_err();
+assert_eq!(error.code(), "journal");
+"#),
+        "Mend the journal that the host gave; the message has its reason.";
+    "diverged", "a run does not go as it went before",
+        "A run that is taken up again came to a call that its journal has another tool, other arguments or another effect for. Nothing ran: what was recorded is not this call's.",
+        rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
+let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
+let journal = MemoryJournal::new();
+Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
+
+let other = tool("send", "Sends it twice").writes().run_json(echo);
+let error = Registry::new().with(other).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
+assert_eq!(error.code(), "diverged");
+"#),
+        "Start a new run under another id; a run goes on only with what it began with.";
+    "changed_tool", "a tool that a run used has changed since",
+        "Each call is recorded with a hash of its tool's declaration. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
+        rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
+let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
+let journal = MemoryJournal::new();
+Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
+
+journal.forget_finish("send");
+let other = tool("send", "Sends it twice").writes().run_json(echo);
+let journal: Arc<dyn Journal> = Arc::new(journal);
+let catalog = Registry::new().with(other).unwrap().seal();
+let error = catalog.resume_run(&journal, "r1", (), ResumeOptions::new()).await.unwrap_err();
+assert_eq!(error.code(), "changed_tool");
+"#),
+        "Look at what changed, and accept the tool by name with `ResumeOptions::accept`, or start a new run. A composite's steps are never accepted when they changed.";
+}
