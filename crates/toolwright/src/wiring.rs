@@ -6,13 +6,16 @@
 
 use crate::value::Value;
 
+pub(crate) mod check;
 mod document;
 mod engine;
 mod leaf;
 mod node;
+mod path;
 mod reader;
 mod relate;
 mod witness;
+mod words;
 
 pub(crate) use document::Document;
 use engine::Engine;
