@@ -406,6 +406,11 @@ impl<R: Runtime> ToolDef<R> {
         crate::schema::pin::pinned(self, pinned)
     }
 
+    /// Whether every output of it is checked against its output schema. What a composite makes of other outputs is not.
+    pub(crate) fn is_output_checked(&self) -> bool {
+        self.composite().is_none_or(CompositeBody::promises_output)
+    }
+
     pub(crate) fn root_node(&self) -> Arc<PathNode> {
         self.0.root.get_or_init(|| Arc::new(PathNode::root(&self.0.name))).clone()
     }
