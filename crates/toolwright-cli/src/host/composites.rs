@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwright::{Composite, CompositeSpec, Object, Origin, RegisterError, Severity, SpecIssue, StepSpec, ToolDef, Value};
+use toolwright::{Composite, CompositeSpec, Fix, Object, Origin, RegisterError, Severity, SpecIssue, StepSpec, ToolDef, Value};
 
 use super::leaves::wrong_examples;
 use super::needs::Needs;
@@ -236,7 +236,9 @@ impl Build<'_> {
     }
 
     fn finding(&self, entry: &CompositeEntry, issue: &SpecIssue) -> Finding {
-        let key = issue.code == "invalid_input" || issue.message.contains("is not a field");
+        // What is wrong with a member may be its name alone.
+        let named = ["is not a field", "takes no argument", "takes no member"].iter().any(|words| issue.message.contains(words));
+        let key = named || matches!(issue.fix, Some(Fix::Key { .. }));
         let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
         if issue.code == "invalid_schema" {
             place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);

@@ -37,8 +37,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ),
     (
         "brackets_want_quotes",
-        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: $steps.0.x\n",
-        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: \"$steps[0].x\"\n",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: $steps.0\n",
+        "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: \"$steps[0]\"\n",
     ),
     ("word", "sources: {s: {tools: {t: {argv: [echo], effect: raed}}}}\n", "sources: {s: {tools: {t: {argv: [echo], effect: read}}}}\n"),
     ("brace", "sources: {s: {tools: {t: {argv: [echo, {x}]}}}}\n", "sources: {s: {tools: {t: {argv: [echo, \"{x}\"]}}}}\n"),
