@@ -176,6 +176,8 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
     };
     let mendable = match findings.iter().filter(|finding| finding.edit.is_some()).count() {
         0 => String::new(),
+        1 if findings.len() == 1 => "; `toolwright check --fix` mends it".to_owned(),
+        count if findings.len() == count => "; `toolwright check --fix` mends them".to_owned(),
         count => format!("; `toolwright check --fix` mends {count} of them"),
     };
     format!("{what}: {wrong}{mendable}\n")

@@ -43,6 +43,8 @@ fn text_like(style: Style, text: &str) -> Option<String> {
     let one_line = !text.chars().any(char::is_control);
     match style {
         Style::Plain if one_line && is_plain(text) => Some(text.to_owned()),
+        // A quoted key in a reference reads better without escapes.
+        Style::Plain if one_line && text.contains('"') && !text.contains('\'') => Some(format!("'{text}'")),
         Style::Single if one_line => Some(format!("'{}'", text.replace('\'', "''"))),
         Style::Plain | Style::Single | Style::Double => Some(quoted(text)),
         Style::Block => None,
@@ -82,6 +84,7 @@ mod tests {
         for (file, to, expected) in [
             ("a: old # note", text("new"), Some("new")),
             ("a: old", text("$steps.b[0]"), Some("\"$steps.b[0]\"")),
+            ("a: old", text("$prev[\"b c\"]"), Some("'$prev[\"b c\"]'")),
             ("{a: old}", text("$input.b"), Some("$input.b")),
             ("a: 'old'", text("it's"), Some("'it''s'")),
             ("a: \"old\"", text("n\"e\u{1}w"), Some("\"n\\\"e\\u0001w\"")),
@@ -95,7 +98,7 @@ mod tests {
             ("a: |\n  old\n", text("new"), None),
             ("a: \"ol\n  d\"", text("new"), None),
             ("a: {b: c}", text("new"), None),
-            ("a: old", Value::array([]), None),
+            ("a: old", Value::array(Vec::<Value>::new()), None),
         ] {
             assert_eq!(written(file, "/a", &to).as_deref(), expected, "{file}");
         }
