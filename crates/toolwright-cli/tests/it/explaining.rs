@@ -5,7 +5,7 @@ use crate::world::World;
 /// Pages of every code, as the command gives them.
 fn pages(world: &World) -> Vec<serde_json::Value> {
     let list: serde_json::Value = serde_json::from_str(&world.run("explain --format json").out).unwrap();
-    let codes = list["codes"].as_array().unwrap().iter().map(|entry| entry["code"].as_str().unwrap());
+    let codes = list.pointer("/codes").unwrap().as_array().unwrap().iter().map(|entry| entry.pointer("/code").unwrap().as_str().unwrap());
     codes.map(|code| serde_json::from_str(&world.run(&format!("explain {code} --format json")).out).unwrap()).collect()
 }
 
