@@ -100,6 +100,12 @@ struct Inner {
     document: OnceLock<Option<Arc<Document>>>,
 }
 
+impl std::fmt::Debug for CompiledSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CompiledSchema").field(&self.0.source).finish()
+    }
+}
+
 struct Compiled {
     validator: Validator<JsonValue>,
     integers: Option<Integers>,

@@ -6,7 +6,9 @@
 
 use crate::value::Value;
 
+mod bundle;
 pub(crate) mod check;
+pub(crate) mod contract;
 mod document;
 mod engine;
 mod leaf;

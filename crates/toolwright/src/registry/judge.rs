@@ -20,6 +20,19 @@ pub(super) struct Linked {
     pub(super) links: Vec<usize>,
     pub(super) derived: Derived,
     pub(super) compiled: Option<Compiled>,
+    /// What the steps need of the input, when nobody wrote its schema.
+    pub(super) inferred: Option<CompiledSchema>,
+}
+
+/// The schema of the input that the steps need, when it can be used.
+fn inferred_input<R: Runtime>(compiled: Option<&Compiled>, tools: &[Option<&ToolDef<R>>]) -> Option<CompiledSchema> {
+    let program = &compiled?.program;
+    let documents = tools.iter().map(|tool| tool.and_then(|tool| tool.wired_input()?.document()));
+    let steps = program.steps.iter().map(|step| &step.arguments).zip(documents);
+    let schema = crate::wiring::contract::inferred(steps, program.output.as_deref())?;
+    let schema = CompiledSchema::new(schema);
+    let small = schema.source().weight() <= limits::DERIVED_SCHEMA_BYTES_MAX;
+    (small && takes_objects(schema.source()).is_ok() && schema.verify().is_ok()).then_some(schema)
 }
 
 impl<R: Runtime> View<R> {
@@ -242,9 +255,12 @@ impl<R: Runtime> View<R> {
     ) {
         let steps = &composite.spec.steps;
         let tools: Vec<Option<&ToolDef<R>>> = steps.iter().map(|step| self.get(&step.tool).map(|entry| &entry.tool)).collect();
-        let input = composite.head.def.input.as_ref();
-        let sources = lint::sources(input, tools.iter().copied(), true);
         let (plans, bad) = failed.unwrap_or_default();
+        if composite.head.def.input.is_none() {
+            linked.inferred = inferred_input(linked.compiled.as_ref(), &tools);
+        }
+        let written = composite.head.def.input.as_ref();
+        let sources = lint::sources(written.or(linked.inferred.as_ref()), written.is_some(), tools.iter().copied(), true);
         let mut proved = Vec::with_capacity(steps.len());
         for (index, (step, tool)) in steps.iter().zip(&tools).enumerate() {
             let compiled = linked.compiled.as_ref().and_then(|compiled| compiled.program.steps.get(index)).map(|step| &step.arguments);

@@ -380,10 +380,11 @@ impl Check<'_> {
             (None, true) => None,
         };
         let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
-        // What was only seen so far may be more.
-        match known.learned {
-            Some(_) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
-            None => self.error(UNRESOLVED, message, help, pointer, span, fix),
+        // What was only seen so far may be more; and what may be missing ends no run.
+        match (known.learned, reference.optional) {
+            (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
+            (Some(_), _) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
+            (None, true) => self.warn(format!("{message}, so it is always left out"), help, pointer, span, fix),
         }
         true
     }
