@@ -175,6 +175,9 @@ impl ReferenceError {
                 .into(),
             Self::UnknownStep { nearest: Some(nearest), .. } => format!("did you mean `{}`?", shown(nearest)),
             Self::UnknownStep { .. } => "only steps of the same composite that come earlier can be named".into(),
+            Self::Forward { names: "a later step", .. } => {
+                "a step sees the input and the steps before it; move that step up, before this one".into()
+            }
             Self::Forward { .. } => "a step sees the input and the steps before it; move the step that gives the value up".into(),
         }
     }

@@ -1,5 +1,7 @@
 //! The wires of one step: every argument against what can arrive there.
 
+mod instead;
+
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -139,7 +141,8 @@ impl Check<'_> {
         }
         for key in wanted.iter().filter(|key| !given.contains(key)) {
             proved = false;
-            self.not_given(key, &named, &given, pointer, argument);
+            let conj = self.engine.member(parts, key);
+            self.not_given(key, &conj, &named, &given, pointer, argument);
         }
         proved
     }
@@ -454,41 +457,15 @@ impl Check<'_> {
             _ => format!("`{shown}` gives {gives}, and {} takes {takes}", self.argument(argument)),
         };
         let message = format!("{message}{}", learned(known));
-        let help = self
-            .instead(reference, followed, to)
-            .or_else(|| Some(format!("no run can get past this step: it would end with `{}`", self.target.code)));
+        let help = self.instead(reference, followed, to).or_else(|| self.beside(reference, known, to));
+        let help = help.unwrap_or_else(|| {
+            let end = self.target.code;
+            format!("take another value, or a tool between the two that makes what is wanted; no run can get past this step (`{end}`)")
+        });
+        let help = Some(help);
         match known.learned {
             Some(_) => self.warn(message, help, pointer, None, None),
             None => self.error(self.target.code, message, help, pointer, None, None),
-        }
-    }
-
-    /// What could be taken in its place: one item, or a member that fits.
-    fn instead(&mut self, reference: &RefPlan, followed: &Followed, to: &Conj) -> Option<String> {
-        let shown = written(reference);
-        let base = shown.trim_end_matches('?').to_owned();
-        let node = self.engine.read_all(&followed.conj);
-        let [branch] = node.branches.as_slice() else { return None };
-        match &branch.shape {
-            Shape::Array(parts) => {
-                let item = engine::item_at(parts, 0);
-                let rel = self.engine.quietly(|engine| engine.relate_all(&item, to));
-                (rel.accepts != Tri::No).then(|| format!("to take one of them, write `{base}[0]`"))
-            }
-            Shape::Object(parts) => {
-                let names = self.engine.named(parts).unwrap_or_default();
-                let fitting: Vec<String> = names
-                    .into_iter()
-                    .take(limits::KEYS_SHOWN_MAX)
-                    .filter(|name| {
-                        let conj = self.engine.member(parts, name);
-                        self.engine.quietly(|engine| engine.relate_all(&conj, to)).rejects == Tri::No
-                    })
-                    .map(|name| format!("`{base}{}`", super::relate::segment(&name)))
-                    .collect();
-                (!fitting.is_empty()).then(|| format!("what would fit: {}", words::listed(&fitting)))
-            }
-            _ => None,
         }
     }
 
@@ -501,14 +478,14 @@ impl Check<'_> {
         };
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None if named.is_empty() => "it takes no arguments".into(),
-            None => format!("it takes {}", words::names(named)),
+            None if named.is_empty() => "take it out: there is nothing to give".into(),
+            None => format!("take it out: only {} can be given", words::names(named)),
         };
         let fix = near.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
         self.error(self.target.code, message, Some(help), &pointer, None, fix);
     }
 
-    fn not_given(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: &str, argument: &str) {
+    fn not_given(&mut self, key: &Text, wanted: &Conj, named: &[Text], given: &[Text], pointer: &str, argument: &str) {
         let message = match argument.is_empty() {
             true => format!("`{}` needs the argument `{key}`, and the step does not give it", self.target.tool),
             false => format!("{} needs the member `{key}`, and the step does not give it", self.argument(argument)),
@@ -521,6 +498,10 @@ impl Check<'_> {
         let help = match argument.is_empty() {
             true => format!("add `{key}` to the step's `inputMapping`"),
             false => format!("add `{key}` there"),
+        };
+        let help = match self.engine.read_all(wanted).is_any() {
+            true => help,
+            false => format!("{help}; it takes {}", self.engine.describe(wanted)),
         };
         self.error(self.target.code, message, Some(help), pointer, None, None);
     }
