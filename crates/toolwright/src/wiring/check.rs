@@ -1,6 +1,7 @@
 //! The wires of one step: every argument against what can arrive there.
 
 mod instead;
+mod names;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -170,8 +171,11 @@ impl Check<'_> {
                 let takes = self.engine.describe(to);
                 let values: Vec<&str> = node.branches.iter().flat_map(|branch| texts(branch)).collect();
                 let near = value.as_str().and_then(|text| nearest(text, values.iter().copied()));
-                let why = self.why_not(value, &node);
-                let message = format!("{} takes {takes}, and this is {}{why}", self.argument(argument), words::shown(value));
+                let (shown, argument) = (words::shown(value), self.argument(argument));
+                let message = match self.why_not(value, &node) {
+                    Some(what) => format!("{argument} takes no {what}, and this is {shown}"),
+                    None => format!("{argument} takes {takes}, and this is {shown}"),
+                };
                 let help = match near {
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None if value.as_str().is_some_and(|text| text.starts_with('$')) => {
@@ -195,7 +199,7 @@ impl Check<'_> {
     }
 
     /// Which constraint a literal of the right kind breaks.
-    fn why_not(&mut self, value: &Value, node: &Node) -> String {
+    fn why_not(&self, value: &Value, node: &Node) -> Option<String> {
         for branch in &node.branches {
             if let Shape::Scalars(scalars) = &branch.shape {
                 let leaf = if matches!(value, Value::String(_)) { scalars.string.as_ref() } else { scalars.number.as_ref() };
@@ -203,11 +207,11 @@ impl Check<'_> {
                 {
                     let bare = super::leaf::Leaf::bare(leaf.kind);
                     let what = super::leaf::words(&bare, leaf, Some(value));
-                    return format!(": it takes no {what}");
+                    return Some(what);
                 }
             }
         }
-        String::new()
+        None
     }
 
     fn reference(&mut self, reference: &RefPlan, to: &Conj, pointer: &str, argument: &str, needed: bool) -> bool {
@@ -232,6 +236,8 @@ impl Check<'_> {
                 false
             }
             Verdict::CannotFit(slips) => {
+                // What can never be right need not be there.
+                self.issues.retain(|issue| issue.pointer != pointer || issue.severity == Severity::Error);
                 self.cannot_fit(reference, &followed, &known, to, &slips, pointer, argument);
                 false
             }
@@ -457,53 +463,13 @@ impl Check<'_> {
             _ => format!("`{shown}` gives {gives}, and {} takes {takes}", self.argument(argument)),
         };
         let message = format!("{message}{}", learned(known));
-        let help = self.instead(reference, followed, to).or_else(|| self.beside(reference, known, to));
-        let help = help.unwrap_or_else(|| {
-            let end = self.target.code;
-            format!("take another value, or a tool between the two that makes what is wanted; no run can get past this step (`{end}`)")
-        });
-        let help = Some(help);
+        let help = self.instead(reference, followed, to);
+        let other = || format!("take another value: no run can get past this step, it would end with `{}`", self.target.code);
+        let help = Some(help.unwrap_or_else(other));
         match known.learned {
             Some(_) => self.warn(message, help, pointer, None, None),
             None => self.error(self.target.code, message, help, pointer, None, None),
         }
-    }
-
-    fn one_too_many(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: String, argument: &str) {
-        let near = nearest(key, named.iter().map(Text::as_str).filter(|name| !given.iter().any(|given| given == name)));
-        let tool = self.target.tool;
-        let message = match argument.is_empty() {
-            true => format!("`{tool}` takes no argument `{}`", crate::cut(key, 60)),
-            false => format!("{} takes no member `{}`", self.argument(argument), crate::cut(key, 60)),
-        };
-        let help = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if named.is_empty() => "take it out: there is nothing to give".into(),
-            None => format!("take it out: only {} can be given", words::names(named)),
-        };
-        let fix = near.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
-        self.error(self.target.code, message, Some(help), &pointer, None, fix);
-    }
-
-    fn not_given(&mut self, key: &Text, wanted: &Conj, named: &[Text], given: &[Text], pointer: &str, argument: &str) {
-        let message = match argument.is_empty() {
-            true => format!("`{}` needs the argument `{key}`, and the step does not give it", self.target.tool),
-            false => format!("{} needs the member `{key}`, and the step does not give it", self.argument(argument)),
-        };
-        // One that was given under a wrong name was told as one too many.
-        let misspelt = given.iter().filter(|given| !named.contains(given)).any(|given| nearest(given, [key.as_str()]).is_some());
-        if misspelt && self.issues.iter().any(|issue| matches!(&issue.fix, Some(Fix::Key { to, .. }) if to == key)) {
-            return;
-        }
-        let help = match argument.is_empty() {
-            true => format!("add `{key}` to the step's `inputMapping`"),
-            false => format!("add `{key}` there"),
-        };
-        let help = match self.engine.read_all(wanted).is_any() {
-            true => help,
-            false => format!("{help}; it takes {}", self.engine.describe(wanted)),
-        };
-        self.error(self.target.code, message, Some(help), pointer, None, None);
     }
 
     /// `` `limit` of `search` ``

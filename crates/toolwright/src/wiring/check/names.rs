@@ -1,0 +1,49 @@
+//! Arguments by name: those that nobody takes, and those that nobody gives.
+
+use super::super::node::Conj;
+use super::super::words;
+use super::Check;
+use crate::composite::spec::Fix;
+use crate::nearest::nearest;
+use crate::value::Text;
+
+impl Check<'_> {
+    /// One that is given and that the tool does not take.
+    pub(super) fn one_too_many(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: String, argument: &str) {
+        let near = nearest(key, named.iter().map(Text::as_str).filter(|name| !given.iter().any(|given| given == name)));
+        let tool = self.target.tool;
+        let message = match argument.is_empty() {
+            true => format!("`{tool}` takes no argument `{}`", crate::cut(key, 60)),
+            false => format!("{} takes no member `{}`", self.argument(argument), crate::cut(key, 60)),
+        };
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if named.is_empty() => "take it out: there is nothing to give".into(),
+            None => format!("take it out: only {} can be given", words::names(named)),
+        };
+        let fix = near.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+        self.error(self.target.code, message, Some(help), &pointer, None, fix);
+    }
+
+    /// One that the tool needs and that is not given.
+    pub(super) fn not_given(&mut self, key: &Text, wanted: &Conj, named: &[Text], given: &[Text], pointer: &str, argument: &str) {
+        let message = match argument.is_empty() {
+            true => format!("`{}` needs the argument `{key}`, and the step does not give it", self.target.tool),
+            false => format!("{} needs the member `{key}`, and the step does not give it", self.argument(argument)),
+        };
+        // One that was given under a wrong name was told as one too many.
+        let misspelt = given.iter().filter(|given| !named.contains(given)).any(|given| nearest(given, [key.as_str()]).is_some());
+        if misspelt && self.issues.iter().any(|issue| matches!(&issue.fix, Some(Fix::Key { to, .. }) if to == key)) {
+            return;
+        }
+        let help = match argument.is_empty() {
+            true => format!("add `{key}` to the step's `inputMapping`"),
+            false => format!("add `{key}` there"),
+        };
+        let help = match self.engine.read_all(wanted).is_any() {
+            true => help,
+            false => format!("{help}; it takes {}", self.engine.describe(wanted)),
+        };
+        self.error(self.target.code, message, Some(help), pointer, None, None);
+    }
+}
