@@ -133,7 +133,7 @@ impl CompositeEntry {
             true => text.chars().filter(|c| c.is_alphanumeric()).collect::<String>(),
             false => text.to_owned(),
         };
-        let slip = |old: &str, new: &str| unmistakable(&letters(old), [letters(new).as_str()]).is_some();
+        let slip = |old: &str, new: &str| old != new && unmistakable(&letters(old), [letters(new).as_str()]).is_some();
         let (span, to) = match fix {
             Fix::Value { pointer, to } => {
                 let node = self.node.exactly(pointer)?;

@@ -205,3 +205,47 @@ fn examples_must_fit() {
     assert_eq!((done.code, world.run("check --deny invalid_example").code), (0, 20));
     assert_eq!(world.run("run c n=3").out, "3\n");
 }
+
+/// Whatever is wrong with a file: changing it never breaks the command, and comes to an end.
+#[test]
+fn changes_of_damaged_files_come_to_an_end() {
+    let world = World::new("fix_damaged");
+    let whole = std::fs::read_to_string(crate::world::fixtures().join("notes.yaml")).unwrap();
+    let mut state: u64 = 0xf1c5;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    let mut changed = 0;
+    for round in 0..60 {
+        // Slips of the pen: two letters of a word change places, one is lost, one is written twice.
+        let mut characters: Vec<char> = whole.chars().collect();
+        for _ in 0..6 {
+            let at = next(characters.len() - 1);
+            match next(3) {
+                _ if !characters.iter().skip(at).take(2).all(char::is_ascii_alphabetic) => {}
+                0 => characters.swap(at, at + 1),
+                1 => drop(characters.remove(at)),
+                _ => characters.insert(at, *characters.get(at).unwrap()),
+            }
+        }
+        let text: String = characters.into_iter().collect();
+        world.write("toolwright.yaml", &text);
+        let mut rounds = 0;
+        loop {
+            let before = world.read("toolwright.yaml");
+            let done = world.run("check --offline --fix --format plain");
+            assert!([0, 11, 20].contains(&done.code) && !done.err.contains("panicked"), "round {round}: {done:?}");
+            if done.err.contains("nothing was changed") {
+                assert_eq!(world.read("toolwright.yaml"), before, "round {round}");
+                break;
+            }
+            assert_ne!(world.read("toolwright.yaml"), before, "round {round}");
+            assert!(!done.out.contains("config_syntax") && !done.out.contains("config_duplicate_key"), "round {round}: {}", done.out);
+            rounds += 1;
+            changed += 1;
+            assert!(rounds < 6, "round {round}: {text}");
+        }
+    }
+    assert!(changed > 10, "{changed}");
+}
