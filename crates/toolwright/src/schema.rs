@@ -6,7 +6,7 @@
 //! validator is built when it is first needed, unless only building it can tell.
 //!
 //! What other modules hand on of it: [`SchemaError`], when a schema is none; [`SchemaIssue`], when a value does not
-//! fit; [`Repair`], when one was made to fit.
+//! fit; [`Repair`], when one was made to fit. [`Learned`] is for tools that do not say what they give: their outputs do.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,11 +17,14 @@ use crate::value::Value;
 use crate::value::schema::JsonValue;
 
 pub(crate) mod integers;
+mod learn;
 pub(crate) mod pin;
 mod plain;
 pub(crate) mod project;
 
 use integers::Integers;
+
+pub use learn::{Learned, LearnedError, Sometimes};
 
 /// A schema that is no schema, or one that cannot be used.
 ///
