@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use crate::value::Value;
 use crate::value::schema::JsonValue;
 
+mod dangling;
 pub(crate) mod integers;
 mod learn;
 pub(crate) mod pin;
@@ -231,8 +232,12 @@ fn compile(source: &Value) -> Result<Compiled, SchemaError> {
         .should_validate_formats(true)
         .offline()
         .build(&schema)
-        .map_err(|error| SchemaError { pointer: error.instance_path().to_string(), message: crate::cut(&error.to_string(), 400) })?;
+        .map_err(|error| dangling::named_by(&error, source).unwrap_or_else(|| in_place(&error)))?;
     Ok(Compiled { validator, integers: Integers::of(source) })
+}
+
+fn in_place(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+    SchemaError { pointer: error.instance_path().to_string(), message: crate::cut(&error.to_string(), 400) }
 }
 
 /// Whether the meta-schema of its dialect accepts it.
