@@ -12,6 +12,7 @@ use crate::failure;
 use crate::grant::{Grants, canonical, shell_word};
 use crate::host::Host;
 use crate::interrupt;
+use crate::learned::LearnedFile;
 use crate::output::Output;
 use crate::ownership;
 use crate::paths;
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
+        Command::Learn(args) => command::learn::learn(&app, &args).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
         Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
@@ -70,7 +72,11 @@ impl App {
                 continue;
             }
             match load::read(&path, &name) {
-                Ok(source) => load::add(&mut config, &source, &path, layer, &environment),
+                Ok(source) => {
+                    load::add(&mut config, &source, &path, layer, &environment);
+                    let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
+                    config.learned.extend(learned);
+                }
                 Err(finding) => return Err(self.fail(vec![*finding], Exit::Usage)),
             }
         }

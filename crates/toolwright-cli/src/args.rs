@@ -96,6 +96,8 @@ pub(crate) enum Command {
     DryRun(DryArgs),
     /// Like dry-run, but enter nested composites
     Rehearse(DryArgs),
+    /// Learn what a tool gives that does not say it, from its outputs
+    Learn(LearnArgs),
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -164,6 +166,32 @@ pub(crate) struct DryArgs {
     /// All such outputs as one JSON object, from a file with @FILE
     #[arg(long, value_name = "JSON")]
     pub(crate) outputs: Option<String>,
+}
+
+/// A tool, and outputs to learn from.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LearnArgs {
+    /// The tool and an input to run it with; without one, the inputs of its examples.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Learn from outputs in files, JSON one after another; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["input", "pairs", "times"], value_hint = ValueHint::FilePath)]
+    pub(crate) from: Vec<PathBuf>,
+    /// Run the tool so many times with each input
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) times: Option<u32>,
+    /// Make what was learned the tool's output schema: every output must fit it
+    #[arg(long, conflicts_with_all = ["unpin", "forget", "show"])]
+    pub(crate) pin: bool,
+    /// Let what was learned only warn again
+    #[arg(long, conflicts_with_all = ["forget", "show", "from", "input", "pairs", "times"])]
+    pub(crate) unpin: bool,
+    /// Forget what was learned
+    #[arg(long, conflicts_with_all = ["show", "from", "input", "pairs", "times"])]
+    pub(crate) forget: bool,
+    /// Show what was learned
+    #[arg(long, conflicts_with_all = ["from", "input", "pairs", "times"])]
+    pub(crate) show: bool,
 }
 
 /// The form of a drawing.

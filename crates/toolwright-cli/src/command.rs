@@ -6,6 +6,7 @@ pub(crate) mod describe;
 pub(crate) mod dry_run;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod learn;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;

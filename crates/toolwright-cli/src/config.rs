@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diagnostic::{Finding, Owner, SourceText};
+use crate::learned::LearnedFile;
 use crate::secret::Secrets;
 
 /// Whose file it is.
@@ -59,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) tools: Vec<tool::ToolEntry>,
     /// Composites, in the order of the files.
     pub(crate) composites: Vec<composite::CompositeEntry>,
+    /// What was learned of tools that do not say what they give, beside each file.
+    pub(crate) learned: Vec<LearnedFile>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
     /// What must not be shown.

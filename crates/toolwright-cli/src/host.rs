@@ -5,6 +5,7 @@
 
 mod composites;
 mod layers;
+mod learned;
 mod leaves;
 mod needs;
 mod order;
@@ -118,6 +119,7 @@ impl Host {
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
+        build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();
         let mut host = build.close(needed, upstreams);

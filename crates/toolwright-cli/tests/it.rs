@@ -10,6 +10,8 @@ mod arguments;
 mod ends;
 #[path = "it/environment.rs"]
 mod environment;
+#[path = "it/learn.rs"]
+mod learn;
 #[path = "it/mistakes.rs"]
 mod mistakes;
 #[path = "it/pictures.rs"]

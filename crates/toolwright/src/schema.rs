@@ -76,6 +76,22 @@ impl std::fmt::Display for SchemaIssue {
     }
 }
 
+/// How many of `values` fit a schema.
+///
+/// # Errors
+/// When the schema is none.
+///
+/// ```
+/// use toolwright::{json, schema::fitting};
+/// assert_eq!(fitting(&json!({ "type": "integer" }), &[json!(1), json!("one")]), Ok(1));
+/// assert!(fitting(&json!({ "type": "strnig" }), &[]).is_err());
+/// ```
+pub fn fitting(schema: &Value, values: &[Value]) -> Result<usize, SchemaError> {
+    let schema = CompiledSchema::new(schema.clone());
+    schema.warm()?;
+    Ok(values.iter().filter(|value| schema.accepts(value)).count())
+}
+
 /// Something that was changed in the arguments before the tool got them.
 ///
 /// Kept in the journal, and told in the notes of the result.

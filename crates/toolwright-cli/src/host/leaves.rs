@@ -160,7 +160,9 @@ impl Build<'_> {
                 return;
             }
         };
+        let (tool, learned) = self.learned(tool, source);
         let mut view = super::views::of(&tool, &source.name, config);
+        view.learned = learned;
         let renamed = said.iter().rev().find_map(|said| said.name.as_ref().map(|(_, place)| place));
         let owner = Owner::Tool(id);
         self.claim(tool.name(), renamed.unwrap_or(place), &owner);

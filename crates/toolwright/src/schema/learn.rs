@@ -157,12 +157,9 @@ impl Learned {
     /// A form to write down and to go on from later. Of texts it has only the words that were learned, and hashes of
     /// words that may become such.
     pub fn to_value(&self) -> Value {
-        Value::object([
-            ("outputs", Value::from(self.outputs)),
-            ("unchanged", Value::from(self.unchanged)),
-            ("depth", Value::from(self.depth)),
-            ("seen", self.shape.to_value()),
-        ])
+        let counts = [("outputs", Value::from(self.outputs)), ("unchanged", Value::from(self.unchanged))];
+        let depth = (self.depth < LEARNED_DEPTH_MAX).then(|| ("depth", Value::from(self.depth)));
+        Value::object(counts.into_iter().chain(depth).chain([("seen", self.shape.to_value())]))
     }
 
     /// Reads what [`Learned::to_value`] gave.
