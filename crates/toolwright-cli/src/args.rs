@@ -75,7 +75,7 @@ pub(crate) enum Command {
         /// The file to check
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
-        /// Look at the file only: start no server
+        /// Start no server: tools of servers are taken from toolwright.lock
         #[arg(long)]
         offline: bool,
     },
@@ -98,6 +98,12 @@ pub(crate) enum Command {
     Rehearse(DryArgs),
     /// Learn what a tool gives that does not say it, from its outputs
     Learn(LearnArgs),
+    /// Keep what MCP servers say about their tools, for checking and editing without them
+    Lock {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -112,16 +118,7 @@ pub(crate) enum Command {
         code: Option<String>,
     },
     /// Print the JSON Schema of toolwright.yaml, or one of a tool
-    Schema {
-        /// A tool's id
-        tool: Option<String>,
-        /// The tool's input schema
-        #[arg(long, requires = "tool", conflicts_with = "output")]
-        input: bool,
-        /// The tool's output schema
-        #[arg(long, requires = "tool")]
-        output: bool,
-    },
+    Schema(SchemaArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -166,6 +163,25 @@ pub(crate) struct DryArgs {
     /// All such outputs as one JSON object, from a file with @FILE
     #[arg(long, value_name = "JSON")]
     pub(crate) outputs: Option<String>,
+}
+
+/// Which schema.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// A tool's id
+    pub(crate) tool: Option<String>,
+    /// The tool's input schema
+    #[arg(long, requires = "tool", conflicts_with = "output")]
+    pub(crate) input: bool,
+    /// The tool's output schema
+    #[arg(long, requires = "tool")]
+    pub(crate) output: bool,
+    /// Let the schema of the file offer the tools there are, and their arguments
+    #[arg(long, conflicts_with = "tool")]
+    pub(crate) with_tools: bool,
+    /// Ask no server: what toolwright.lock does not know is not offered
+    #[arg(long, requires = "with_tools")]
+    pub(crate) offline: bool,
 }
 
 /// A tool, and outputs to learn from.

@@ -80,11 +80,6 @@ impl Beside {
         self.source.as_ref().map_or_else(|| self.path.display().to_string(), |source| source.name().to_owned())
     }
 
-    /// Whether there is such a file.
-    pub(crate) fn is_there(&self) -> bool {
-        self.source.is_some()
-    }
-
     /// Something that is wrong at a place in it.
     pub(crate) fn wrong(&self, pointer: &str, message: impl Into<String>) -> Finding {
         self.placed(Finding::error(self.kind.code, message).help(self.kind.help), pointer)
@@ -147,7 +142,7 @@ fn span(text: &str, pointer: &str) -> Span {
 }
 
 /// A list of named members, each with its pointer.
-pub(crate) fn members<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = (&'v str, String, &'v Value)> {
+pub(crate) fn members<'v>(value: &'v Value, pointer: &'v str) -> impl Iterator<Item = (&'v str, String, &'v Value)> {
     let members = value.as_object().into_iter().flat_map(|object| object.iter());
     members.map(move |(key, value)| (key.as_str(), below(pointer, key), value))
 }

@@ -39,6 +39,10 @@ pub(crate) const LEARNED_UNUSABLE: &str = "learned_unusable";
 pub(crate) const LEARNED_UNUSED: &str = "learned_unused";
 /// A tool is not learned from.
 pub(crate) const LEARN_REFUSED: &str = "learn_refused";
+/// What servers said about their tools cannot be read or written.
+pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
+/// What servers say now was not agreed to.
+pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
 /// What was given on the command line cannot be used.
 pub(crate) const USAGE: &str = "usage";
 
@@ -165,6 +169,19 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
         "What a tool gives is learned only where nothing says it: a tool with an output schema has said it, and what a \
          composite gives follows from its steps. To see outputs, only a tool that declares that it changes nothing \
          (`effect: read`) is run; for any other, give outputs that you have: `toolwright learn TOOL --from FILE`.",
+    ),
+    (
+        LOCK_UNUSABLE,
+        "`toolwright.lock` cannot be used",
+        "It holds what MCP servers said about their tools when `toolwright lock` asked them. It is no JSON, was written by \
+         a newer toolwright, or was changed by something else, so that a tool in it does not fit its hash. Take it out and \
+         run `toolwright lock` again; after a conflict in version control, do that too.",
+    ),
+    (
+        LOCK_NOT_ACCEPTED,
+        "nobody agreed to what is new in `toolwright.lock`",
+        "`toolwright lock` shows what servers say now and differently from before, and asks. Where nobody can be asked, as \
+         in CI, nothing is written; look at what it shows, and run `toolwright lock --yes`.",
     ),
     (
         USAGE,

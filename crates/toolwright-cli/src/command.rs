@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod learn;
 pub(crate) mod list;
+pub(crate) mod lock;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trust;

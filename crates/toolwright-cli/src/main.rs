@@ -17,6 +17,7 @@ mod host;
 mod input;
 mod interrupt;
 mod learned;
+mod lock;
 mod output;
 mod ownership;
 mod paths;
