@@ -202,6 +202,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) arguments: Plan,
+    /// Whatever arrives, the arguments fit the tool's input schema.
+    pub(crate) proved: bool,
     /// Outputs that nothing needs after this step.
     pub(crate) forget: Box<[usize]>,
 }
@@ -210,7 +212,11 @@ impl Program {
     fn deep_clone(&self) -> Self {
         Self {
             names: Arc::new(self.names.deep_clone()),
-            steps: self.steps.iter().map(|step| Step { arguments: step.arguments.deep_clone(), forget: step.forget.clone() }).collect(),
+            steps: self
+                .steps
+                .iter()
+                .map(|step| Step { arguments: step.arguments.deep_clone(), proved: step.proved, forget: step.forget.clone() })
+                .collect(),
             output: self.output.as_ref().map(|plan| Box::new(plan.deep_clone())),
             literals: self.literals.clone(),
         }

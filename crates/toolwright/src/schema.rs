@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 
 use crate::value::Value;
 use crate::value::schema::JsonValue;
+use crate::wiring::Document;
 
 mod dangling;
 pub(crate) mod integers;
@@ -116,6 +117,7 @@ pub(crate) struct CompiledSchema(Arc<Inner>);
 struct Inner {
     source: Value,
     compiled: OnceLock<Result<Compiled, SchemaError>>,
+    document: OnceLock<Option<Arc<Document>>>,
 }
 
 struct Compiled {
@@ -125,7 +127,7 @@ struct Compiled {
 
 impl CompiledSchema {
     pub(crate) fn new(source: Value) -> Self {
-        Self(Arc::new(Inner { source, compiled: OnceLock::new() }))
+        Self(Arc::new(Inner { source, compiled: OnceLock::new(), document: OnceLock::new() }))
     }
 
     /// The schema of a Rust type.
@@ -136,6 +138,11 @@ impl CompiledSchema {
 
     pub(crate) fn source(&self) -> &Value {
         &self.0.source
+    }
+
+    /// The schema as wiring reads it; none when it is too large for that or written in an unknown dialect.
+    pub(crate) fn document(&self) -> Option<&Arc<Document>> {
+        self.0.document.get_or_init(|| Document::new(&self.0.source)).as_ref()
     }
 
     /// Whether a validator can be built of it. A schema of which its meta-schema is proof enough waits with that until

@@ -427,6 +427,11 @@ impl<R: Runtime> ToolDef<R> {
         crate::schema::pin::pinned(self, pinned)
     }
 
+    /// Whether every output of it is checked against its output schema. What a composite makes of other outputs is not.
+    pub(crate) fn is_output_checked(&self) -> bool {
+        self.composite().is_none_or(CompositeBody::promises_output)
+    }
+
     pub(crate) fn root_node(&self) -> Arc<PathNode> {
         self.0.root.get_or_init(|| Arc::new(PathNode::root(&self.0.name))).clone()
     }
@@ -439,6 +444,12 @@ impl<R: Runtime> ToolDef<R> {
 }
 
 impl<R: Runtime> Def<R> {
+    /// Whether a schema marks a value with `x-sensitive: true`. One that nests too deep can be used nowhere, and is not gone into.
+    pub(crate) fn marks_secrets(&self) -> bool {
+        let mut schemas = self.input.iter().chain(&self.output).map(CompiledSchema::source);
+        schemas.any(|schema| schema.depth() <= crate::limits::VALUE_DEPTH_MAX && is_sensitive(schema))
+    }
+
     pub(crate) fn copied(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -471,5 +482,16 @@ impl<R: Runtime> Def<R> {
             sensitive: self.sensitive,
             pinned: self.pinned.clone(),
         }
+    }
+}
+
+/// Whether a schema says of some value that it is a secret.
+fn is_sensitive(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| (key == "x-sensitive" && *value == Value::Bool(true)) || is_sensitive(value))
+        }
+        Value::Array(items) => items.iter().any(is_sensitive),
+        _ => false,
     }
 }

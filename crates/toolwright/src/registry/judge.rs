@@ -139,9 +139,10 @@ impl<R: Runtime> View<R> {
         if !faults.is_empty() && RegisterError::of(&tool.0.name, faults.clone()).is_some() {
             return tool;
         }
-        let marks = |schema: &Option<CompiledSchema>| schema.as_ref().is_some_and(|schema| is_sensitive(schema.source()));
         let of_steps = || links.iter().any(|link| self.entry(*link).is_some_and(|entry| entry.tool.0.sensitive));
-        let sensitive = marks(&tool.0.input) || marks(&tool.0.output) || of_steps();
+        // A composer's composite knows by itself what its steps are.
+        let by_itself = || tool.0.sensitive && tool.composite().is_some_and(|body| !body.is_of_a_catalog());
+        let sensitive = tool.0.marks_secrets() || of_steps() || by_itself();
         if sensitive && self.options.journal.is_some() && !self.options.journal_encrypts {
             faults.push(RegisterFault::SensitiveUnencrypted);
         }
@@ -179,17 +180,23 @@ impl<R: Runtime> View<R> {
         }
         faults.extend(deep_parts(composite).into_iter().map(RegisterFault::Spec));
         // What nests too deep was named above, and nothing may go down into it.
+        let mut failed = None;
         match (!deep(&written)).then(|| compile(&composite.head.def.name, spec)) {
             None => {}
             Some(Ok(compiled)) => {
                 faults.extend(compiled.warnings.iter().cloned().map(RegisterFault::Spec));
                 linked.compiled = Some(compiled);
             }
-            Some(Err(found)) => faults.extend(found.into_iter().map(RegisterFault::Spec)),
+            Some(Err(found)) => {
+                let bad = lint::bad_places(&found.issues);
+                faults.extend(found.issues.into_iter().map(RegisterFault::Spec));
+                failed = Some((found.plans, bad));
+            }
         }
         for (index, step) in spec.steps.iter().enumerate() {
             self.link_step(index, step, composite, &mut linked, faults);
         }
+        self.judge_wiring(composite, &mut linked, failed, faults);
         let max = self.options.policy.depth;
         if linked.derived.depth > max {
             faults.push(RegisterFault::TooDeep { depth: linked.derived.depth, max });
@@ -219,11 +226,45 @@ impl<R: Runtime> View<R> {
         if entry.audience() != own && !self.options.policy.hidden.contains(&step.tool) {
             wrong(audience_issue(index, &step.tool, entry.audience(), own));
         }
-        lint::wiring(index, step, &entry.tool, lint::INVALID_INPUT).into_iter().for_each(&mut wrong);
         if self.ends_turn(Some(&entry.index)) && index + 1 < composite.spec.steps.len() {
             faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
         }
         linked.derived.add(step, Some(&entry.tool));
+    }
+
+    /// Every argument of every step against what can arrive there. A step is marked when whatever arrives fits.
+    fn judge_wiring(
+        &self,
+        composite: &Composite<R>,
+        linked: &mut Linked,
+        failed: Option<(Vec<Plan>, Vec<String>)>,
+        faults: &mut Vec<RegisterFault>,
+    ) {
+        let steps = &composite.spec.steps;
+        let tools: Vec<Option<&ToolDef<R>>> = steps.iter().map(|step| self.get(&step.tool).map(|entry| &entry.tool)).collect();
+        let input = composite.head.def.input.as_ref();
+        let sources = lint::sources(input, tools.iter().copied(), true);
+        let (plans, bad) = failed.unwrap_or_default();
+        let mut proved = Vec::with_capacity(steps.len());
+        for (index, (step, tool)) in steps.iter().zip(&tools).enumerate() {
+            let compiled = linked.compiled.as_ref().and_then(|compiled| compiled.program.steps.get(index)).map(|step| &step.arguments);
+            let (Some(plan), Some(tool)) = (compiled.or_else(|| plans.get(index)), tool) else {
+                proved.push(false);
+                continue;
+            };
+            let wires = lint::wiring(index, plan, tool, lint::INVALID_INPUT, &sources, &bad);
+            proved.push(wires.proved);
+            faults.extend(wires.issues.into_iter().map(|issue| RegisterFault::Step { index, step: step.name.clone(), issue }));
+        }
+        if let Some(compiled) = &mut linked.compiled {
+            if let Some(output) = &compiled.program.output {
+                let issues = crate::wiring::check::output("/output", output, &sources, &bad);
+                faults.extend(issues.into_iter().map(RegisterFault::Spec));
+            }
+            for (step, proved) in compiled.program.steps.iter_mut().zip(proved) {
+                step.proved = proved;
+            }
+        }
     }
 
     /// A composite serves what each of its steps serves.
@@ -318,17 +359,6 @@ fn is_unseen(c: char) -> bool {
         | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
         | '\u{FFF0}'..='\u{FFFB}' | '\u{110BD}' | '\u{110CD}' | '\u{13430}'..='\u{1343F}' | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
-}
-
-/// Whether a schema says of some value that it is a secret.
-fn is_sensitive(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            members.iter().any(|(key, value)| (key == "x-sensitive" && *value == Value::Bool(true)) || is_sensitive(value))
-        }
-        Value::Array(items) => items.iter().any(is_sensitive),
-        _ => false,
-    }
 }
 
 /// Data of a composite's head that nests deeper than any value may.
