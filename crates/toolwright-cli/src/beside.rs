@@ -50,7 +50,8 @@ impl Beside {
             return Ok((Self { kind, path, source: None }, None));
         }
         let wrong = |message: String| Box::new(Finding::error(kind.code, message).help(kind.help));
-        if let Some(why) = ownership::planted(&path) {
+        // Who named a file of somebody else has taken what lies beside it, too.
+        if let Some(why) = ownership::planted(&path).filter(|_| ownership::planted(config).is_none()) {
             return Err(wrong(format!("`{name}` is not read: {why}")));
         }
         let source =

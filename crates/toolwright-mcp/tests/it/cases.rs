@@ -136,7 +136,7 @@ async fn a_recursive_schema_works_and_a_dangling_reference_is_told_with_its_plac
     listed_and_left_out(&case, &listing, "/properties/x/$ref");
     let refused = call(&listing, "tree_put", r#"{"root":{"v":1,"kids":[{}]}}"#).await.unwrap_err();
     assert_eq!(refused.code, "invalid_input");
-    assert!(refused.message.contains("/root/kids/0"), "{}", refused.message);
+    assert!(refused.message.contains(&["", "root", "kids", "0"].join("/")), "{}", refused.message);
     call(&listing, "tree_put", r#"{"root":{"v":1,"kids":[{"v":2}]}}"#).await.unwrap();
     assert_eq!(text(&listing, "called").await, "tree_put");
     // The form for others is made without going round in circles: alone, and as the input of a composite.
