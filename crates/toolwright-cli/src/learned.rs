@@ -14,13 +14,14 @@ use crate::beside::{Beside, Kind, below, members};
 use crate::code;
 use crate::config::Layer;
 use crate::diagnostic::{Finding, Owner};
+use crate::grant::shell_word;
 
 /// How the file is kept.
 pub(crate) static KIND: Kind = Kind {
     file: "toolwright.learned.json",
     code: code::LEARNED_UNUSABLE,
     version: 1,
-    help: "`toolwright learn TOOL --forget` takes out what was learned of one tool; without the file nothing is known again",
+    help: "mend it, or remove it and learn again; what was pinned is gone then",
 };
 
 /// The file, as far as it can be used.
@@ -34,7 +35,7 @@ pub(crate) struct LearnedFile {
 /// What is kept of one tool.
 #[derive(Clone, Debug)]
 enum Entry {
-    Usable(LearnedTool),
+    Usable(Box<LearnedTool>),
     /// As it stands in the file, so that nothing is lost.
     Broken(Value),
 }
@@ -71,10 +72,11 @@ impl LearnedFile {
         }
         for (id, pointer, written) in tools.into_iter().flat_map(|tools| members(tools, "/tools")) {
             let entry = match LearnedTool::read(written) {
-                Ok(entry) => Entry::Usable(entry),
+                Ok(entry) => Entry::Usable(Box::new(entry)),
                 Err((inside, why)) => {
                     let message = format!("what was learned of `{id}` cannot be used: {why}");
-                    findings.push(file.beside.wrong(&format!("{pointer}{inside}"), message).owner(Owner::Tool(id.to_owned())));
+                    let finding = file.beside.wrong(&format!("{pointer}{inside}"), message).help(forgetting(id));
+                    findings.push(finding.owner(Owner::Tool(id.to_owned())));
                     Entry::Broken(written.clone())
                 }
             };
@@ -103,9 +105,8 @@ impl LearnedFile {
 
     /// A warning about what it says of a tool.
     pub(crate) fn warning(&self, id: &str, message: String) -> Finding {
-        let help = format!("`toolwright learn {} --forget` takes it out", crate::grant::shell_word(id));
-        self.beside
-            .placed(Finding::warning(code::LEARNED_UNUSED, message).help(help).owner(Owner::Tool(id.to_owned())), &below("/tools", id))
+        let finding = Finding::warning(code::LEARNED_UNUSED, message).help(forgetting(id));
+        self.beside.placed(finding.owner(Owner::Tool(id.to_owned())), &below("/tools", id))
     }
 
     /// Writes the file with another entry for a tool, or without one.
@@ -114,7 +115,7 @@ impl LearnedFile {
     /// Says why it cannot be written.
     pub(crate) fn keep(&mut self, id: &str, entry: Option<LearnedTool>) -> Result<(), String> {
         match entry {
-            Some(entry) => self.entries.insert(id.to_owned(), Entry::Usable(entry)),
+            Some(entry) => self.entries.insert(id.to_owned(), Entry::Usable(Box::new(entry))),
             None => self.entries.remove(id),
         };
         let tools = self.entries.iter().map(|(id, entry)| {
@@ -195,6 +196,10 @@ impl LearnedTool {
     }
 }
 
+fn forgetting(id: &str) -> String {
+    format!("`toolwright learn {} --forget` takes it out", shell_word(id))
+}
+
 /// Whether a schema is one, as any registry would judge it.
 fn judged(schema: &Value) -> Result<(), (String, String)> {
     let any = tool("any", "Any tool").reads().output_schema(schema.clone()).run_json(|input, _call| async move { Ok(input) });
@@ -246,7 +251,7 @@ impl LearnedView {
 
     /// What it is used for.
     pub(crate) fn use_words(&self, id: &str) -> String {
-        let id = crate::grant::shell_word(id);
+        let id = shell_word(id);
         match self.pinned {
             true => format!("pinned: every output must fit; `toolwright learn {id} --unpin` takes that back"),
             false => format!("not pinned: it only warns; `toolwright learn {id} --pin` makes it the output schema"),

@@ -399,8 +399,8 @@ impl<R: Runtime> ToolDef<R> {
         self.changed(|def| def.output = Some(CompiledSchema::new(schema)))
     }
 
-    /// A copy of which it is known what `outputs` of its outputs looked like. It promises nothing: a composite that
-    /// uses it otherwise gets a warning.
+    /// A copy of which it is known what `outputs` of its outputs looked like. It promises nothing, and its fingerprint
+    /// is the same: a composite that uses it otherwise gets a warning.
     ///
     /// ```
     /// use toolwright::{json, schema::Learned, tool};

@@ -105,6 +105,11 @@ async fn from_outputs(app: &App, mut config: Config, args: &LearnArgs) -> Result
     let _ = until_next(host.close()).await;
     leave_at_next();
     let outputs = outputs?;
+    if outputs.is_empty() {
+        let finding =
+            Finding::error(code::LEARN_REFUSED, "there is no output to learn from").help("the tool gave none, or the files are empty");
+        return Err(app.fail(vec![finding], Exit::Usage));
+    }
     let layer = host.find(id).and_then(|tool| layers.iter().find(|(name, _)| *name == tool.source)).map(|(_, layer)| *layer);
     let file = files.into_iter().find(|file| Some(file.layer) == layer);
     let mut file = file.ok_or_else(|| app.fail(vec![Finding::error(code::USAGE, "there is no place to keep it")], Exit::Usage))?;

@@ -45,8 +45,15 @@ async fn of_a_tool(app: &App, id: &str, output: bool) -> Exit {
             Exit::Ok
         }
         None => {
-            let message = format!("nothing is known about the {which} of `{id}`");
-            app.fail(vec![Finding::error(code::USAGE, message)], Exit::Usage)
+            let learned = tool.learned.as_ref().filter(|_| output);
+            let word = crate::grant::shell_word(id);
+            let help = match (learned, output && tool.inside.is_none()) {
+                (Some(_), _) => Some(format!("`toolwright learn {word} --show` shows what was learned of it")),
+                (None, true) => Some(format!("`toolwright learn {word}` learns it from outputs")),
+                (None, false) => None,
+            };
+            let finding = Finding::error(code::USAGE, format!("nothing is known about the {which} of `{id}`"));
+            app.fail(vec![finding.maybe_help(help)], Exit::Usage)
         }
     }
 }

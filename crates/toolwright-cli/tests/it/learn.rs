@@ -84,6 +84,9 @@ fn outputs_come_from_files_in_every_form() {
     let stdin = world.run_with_stdin(&["learn", "silent", "--from", "-", "--format", "json"], "5 \"text\"");
     assert_eq!(json(&stdin.out)["outputs"], 7, "{}", stdin.err);
     let before = world.read(LEARNED);
+    world.write("empty.json", " \n");
+    let empty = world.run("learn silent --from empty.json");
+    assert!(empty.code == 2 && empty.err.contains("no output to learn from"), "{}", empty.err);
     world.write("failed.json", r#"{"success": false, "code": "x", "effects": []}"#);
     world.write("broken.json", "{\"id\": 1}\n{\"id\": ");
     for file in ["failed.json", "broken.json", "none.json"] {
@@ -168,6 +171,19 @@ fn a_broken_file_is_told_with_its_place_and_never_written_over() {
     let check = world.run("check --format plain");
     let line = 1 + bad.lines().position(|line| line.contains("intger")).unwrap();
     assert!(check.code == 20 && check.out.contains(&format!("{LEARNED}:{line}:")), "{}", check.out);
+}
+
+#[test]
+fn a_tool_of_a_server_is_learned_like_any_other() {
+    let world = World::new("learn_server");
+    world.copy("server.sh", "server.sh");
+    world.write("toolwright.yaml", "sources:\n  s: {command: sh, args: [server.sh], trust: hints}\n");
+    assert_eq!(world.run("learn s_store").code, 11);
+    assert!(!world.has("stored.txt"));
+    assert_eq!(world.run("learn s_show --times 3 --pin").code, 0);
+    let described = json(&world.run("describe s_show --format json").out);
+    assert_eq!((&described["learned"]["outputs"], &described["outputSchema"]["type"]), (&json("3"), &json("\"string\"")));
+    assert_eq!(world.run("run s_show").out, "hello\n");
 }
 
 #[test]

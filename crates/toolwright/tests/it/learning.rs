@@ -217,7 +217,7 @@ fn outputs() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_output_is_accepted_and_the_order_does_not_matter(outputs in outputs(), seed in any::<u64>()) {
@@ -239,6 +239,18 @@ proptest! {
         outputs.iter().for_each(|output| again.add(output));
         let types = |learned: &Learned| learned.schema().get("type").cloned();
         prop_assert_eq!(types(&again), types(&learned));
+    }
+
+    #[test]
+    fn a_damaged_written_form_is_refused_or_gives_a_schema(outputs in outputs(), at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}:,\"a-z]{0,3}") {
+        let text = of(outputs.clone()).to_value().to_json_string();
+        let at = at.index(text.len());
+        let damaged = format!("{}{put}{}", text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+        if let Ok(mut learned) = Value::parse(&damaged).map_err(|_| ()).and_then(|form| Learned::from_value(&form).map_err(|_| ())) {
+            outputs.iter().for_each(|output| learned.add(output));
+            prop_assert!(jsonschema::options().build(&learned.schema().to_json()).is_ok());
+            learned.sometimes();
+        }
     }
 
     #[test]
