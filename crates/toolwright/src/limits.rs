@@ -178,6 +178,9 @@ pub const WIRING_VALUES_MAX: usize = 500;
 /// Named members of one object that are looked at.
 pub const WIRING_KEYS_MAX: usize = 2_000;
 
+/// Parts of schemas that are taken into the schema of a composite's input or output.
+pub const WIRING_BUNDLE_PARTS_MAX: usize = 5_000;
+
 /// What slips through one wire, of which so much is told.
 pub const WIRING_SLIPS_MAX: usize = 5;
 

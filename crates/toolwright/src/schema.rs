@@ -22,7 +22,6 @@ pub(crate) mod integers;
 mod learn;
 pub(crate) mod pin;
 mod plain;
-pub(crate) mod project;
 
 use integers::Integers;
 
@@ -118,6 +117,12 @@ struct Inner {
     source: Value,
     compiled: OnceLock<Result<Compiled, SchemaError>>,
     document: OnceLock<Option<Arc<Document>>>,
+}
+
+impl std::fmt::Debug for CompiledSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CompiledSchema").field(&self.0.source).finish()
+    }
 }
 
 struct Compiled {

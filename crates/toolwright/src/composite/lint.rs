@@ -40,7 +40,7 @@ pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &J
     let bad = bad_places(&issues);
     let judged: Vec<(Option<ToolDef<R>>, Chainability)> = spec.steps.iter().map(|step| judge(&step.tool)).collect();
     let input = spec.input.clone().map(CompiledSchema::new);
-    let sources = sources(input.as_ref(), judged.iter().map(|(tool, _)| tool.as_ref()), false);
+    let sources = sources(input.as_ref(), false, judged.iter().map(|(tool, _)| tool.as_ref()), false);
     // Only a composer has a dialect of its own.
     let code = if dialect.is_some() { INVALID_ARGS } else { INVALID_INPUT };
     // A step without a tool was named above.
@@ -98,6 +98,7 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
 /// What steps can refer to, as far as it is known: the outputs of `tools`, in the order of the steps.
 pub(crate) fn sources<'a, R: Runtime>(
     input: Option<&CompiledSchema>,
+    input_enforced: bool,
     tools: impl IntoIterator<Item = Option<&'a ToolDef<R>>>,
     enforced: bool,
 ) -> Sources {
@@ -112,7 +113,7 @@ pub(crate) fn sources<'a, R: Runtime>(
         Some(tool) => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
         None => known(None, None, false),
     });
-    Sources { outputs: outputs.collect(), input: known(input, None, enforced), left: Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX) }
+    Sources { outputs: outputs.collect(), input: known(input, None, input_enforced), left: Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX) }
 }
 
 /// The wires of one step against its tool. `code` is that of a call that would end because of its arguments; `bad` are
@@ -125,7 +126,7 @@ pub(crate) fn wiring<R: Runtime>(
     sources: &Sources,
     bad: &[String],
 ) -> check::Wires {
-    let input = tool.0.input.as_ref().and_then(CompiledSchema::document);
+    let input = tool.wired_input().and_then(CompiledSchema::document);
     let target = Target { tool: tool.name(), input, code };
     let mut wires = check::step(&format!("/steps/{index}/inputMapping"), plan, &target, sources, bad);
     wires.proved |= tool.0.input.is_none();

@@ -8,7 +8,7 @@ use super::engine::{self, Engine, names_of, sizes};
 use super::node::{Branch, Conj, Item, Items, Made, Node, Part, Shape, Tri};
 use super::path::{Followed, some_object};
 use super::relate::Rel;
-use super::{Slip, Verdict, verdict, words};
+use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
 use crate::nearest::nearest;
@@ -217,7 +217,7 @@ impl Check<'_> {
         let left_out = reference.optional && needed && followed.missing != Tri::No;
         let mut slips = Vec::new();
         let rel = self.relate(&followed.conj, to, &mut slips);
-        match verdict(rel, slips) {
+        match told(rel, slips) {
             Verdict::Fits => known.enforced && known.learned.is_none() && !left_out,
             Verdict::Unknown => false,
             Verdict::MayNotFit(slips) => {
@@ -244,7 +244,7 @@ impl Check<'_> {
         }
         let mut slips = Vec::new();
         let rel = self.relate(&vec![Item::Made(node)], to, &mut slips);
-        match verdict(rel, slips) {
+        match told(rel, slips) {
             Verdict::Fits => certain,
             Verdict::Unknown => false,
             Verdict::MayNotFit(slips) => {
@@ -380,10 +380,11 @@ impl Check<'_> {
             (None, true) => None,
         };
         let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
-        // What was only seen so far may be more.
-        match known.learned {
-            Some(_) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
-            None => self.error(UNRESOLVED, message, help, pointer, span, fix),
+        // What was only seen so far may be more; and what may be missing ends no run.
+        match (known.learned, reference.optional) {
+            (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
+            (Some(_), _) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
+            (None, true) => self.warn(format!("{message}, so it is always left out"), help, pointer, span, fix),
         }
         true
     }
@@ -548,6 +549,17 @@ impl Check<'_> {
     ) {
         let pointer = pointer.to_owned();
         self.issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer, span, fix });
+    }
+}
+
+/// The verdict as a person should hear it. What nothing describes is hardly ever sent, and not worth a word; what is not
+/// taken is, also where nobody knows whether anything is.
+fn told(rel: Rel, mut slips: Vec<Slip>) -> Verdict {
+    slips.retain(|slip| !slip.undescribed);
+    match super::verdict(rel, slips.clone()) {
+        Verdict::MayNotFit(slips) if slips.is_empty() => Verdict::Unknown,
+        Verdict::Unknown if rel.rejects == Tri::Yes && !slips.is_empty() => Verdict::MayNotFit(slips),
+        verdict => verdict,
     }
 }
 
