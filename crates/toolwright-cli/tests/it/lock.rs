@@ -87,6 +87,9 @@ fn what_is_locked_is_checked_without_starting_anything() {
         let found = world.run("check --offline --format plain");
         assert!(found.code != 0 && found.out.contains(&format!("toolwright.yaml:6:34: {code}")), "{mistake}: {}", found.out);
     }
+    world.write("toolwright.yaml", &FILE.replace("{text: x}", "{text: 5}"));
+    let wired = world.run("check --offline --format plain");
+    assert!(wired.code == 20 && wired.out.contains("toolwright.yaml:6:61: invalid_input"), "{}", wired.out);
     // Running asks the server as ever.
     world.write("toolwright.yaml", FILE);
     assert!(!world.has("started.txt"), "checking started the server");
