@@ -21,6 +21,7 @@ sources:
           type: object
           properties: { name: { type: string, description: whom to greet }, tone: { enum: [kind, loud] } }
           required: [name]
+      greet_all: { description: Greets everybody, argv: [echo, \"{others}\"], effect: read }
       send: { description: Sends a mail, argv: [cat], stdin: \"{text}\", effect: write }
 ";
 
@@ -30,7 +31,7 @@ const CURSORS: &[(&str, &[&str], &[&str])] = &[
     (
         "composites:\n  hello:\n    steps:\n      - name: a\n        tool: greet\n        inputMapping:\n          |\n",
         &["name", "tone", "arguments of greet"],
-        &["text"],
+        &["text", "others", "arguments of greet_all"],
     ),
     ("composites:\n  hello:\n    steps:\n      - name: a\n        tool: send\n        inputMapping:\n          |\n", &["text"], &["tone"]),
     (

@@ -95,15 +95,30 @@ fn arguments(tool: &ToolView) -> Option<Arguments> {
 fn of_its_step(tool: &ToolView, arguments: &Arguments) -> Value {
     let mut mapping = json!({"properties": arguments.properties});
     let fill = |(at, name): (usize, &String)| (name.clone(), Value::from(format!("${}", at + 1)));
-    let body: Map<String, Value> = arguments.required.iter().enumerate().map(fill).collect();
+    let plain = |name: &&String| !name.contains(['$', '}', '\\']);
+    let body: Map<String, Value> = arguments.required.iter().filter(plain).enumerate().map(fill).collect();
     if let (Some(members), false) = (mapping.as_object_mut(), body.is_empty()) {
         let label = format!("arguments of {}", tool.id);
         members.insert("defaultSnippets".to_owned(), json!([{"label": label, "description": "those that it needs", "body": body}]));
     }
+    // No `const`: editors complete with what only begins with it.
     json!({
-        "if": {"properties": {"tool": {"const": tool.id}}, "required": ["tool"]},
+        "if": {"properties": {"tool": {"pattern": exactly(&tool.id)}}, "required": ["tool"]},
         "then": {"properties": {"inputMapping": mapping}},
     })
+}
+
+/// A regular expression for this text and no other.
+fn exactly(text: &str) -> String {
+    let mut pattern = String::from("^");
+    for c in text.chars() {
+        if r"^$\.*+?()[]{}|".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('$');
+    pattern
 }
 
 /// The entry of the tool under `tools`: any argument of it may be fixed.
