@@ -71,5 +71,7 @@ mod seam;
 mod secrets;
 #[path = "it/session.rs"]
 mod session;
+#[path = "it/wiring.rs"]
+mod wiring;
 #[path = "it/world.rs"]
 mod world;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::super::Slip;
 use super::super::document::{Document, Draft, Place};
 use super::super::engine::{self, Engine, names_of, sizes};
-use super::super::node::{Branch, Item, Node, Part, Shape, Tri};
+use super::super::node::{Branch, Conj, Item, Node, Part, Shape, Tri};
 use super::{Rel, has_containers, roughly, segment};
 use crate::limits;
 use crate::value::{Text, Value};
@@ -168,6 +168,9 @@ impl Engine {
                 }
             }
             let rel = self.within(segment(key), |this| this.relate_all(&from_member, &to_member));
+            // Where nothing is said of a member, everything that is taken may come.
+            let free = from_member.is_empty() && rel.accepts == Tri::Unknown && to_member.iter().all(|item| matches!(item, Item::Place(_)));
+            let rel = if free { Rel { accepts: self.all_inhabited(&to_member), ..rel } } else { rel };
             let certain = always || independent;
             // What nobody spoke of is hardly ever sent.
             let rejects = if always || named || rel.rejects != Tri::Yes { rel.rejects } else { Tri::Unknown };
@@ -182,6 +185,11 @@ impl Engine {
         self.sizes(from, to, possible, &mut all);
         self.names(from, to, &mine, &given, &mut all);
         self.checked_inhabited(from, all)
+    }
+
+    fn all_inhabited(&mut self, conj: &Conj) -> Tri {
+        let node = self.read_all(conj);
+        self.inhabited(&node, 1)
     }
 
     /// Members that must be there when another is.
