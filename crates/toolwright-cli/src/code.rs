@@ -37,6 +37,16 @@ pub(crate) const SOURCE_UNAVAILABLE: &str = "source_unavailable";
 pub(crate) const TOOL_SKIPPED: &str = "source_tool_skipped";
 /// The project's list of side-effecting tools has not been accepted by the user.
 pub(crate) const NOT_TRUSTED: &str = "policy_not_trusted";
+/// What was learned of tools cannot be read or written.
+pub(crate) const LEARNED_UNUSABLE: &str = "learned_unusable";
+/// What was learned of a tool is of no use.
+pub(crate) const LEARNED_UNUSED: &str = "learned_unused";
+/// A tool is not learned from.
+pub(crate) const LEARN_REFUSED: &str = "learn_refused";
+/// What servers said about their tools cannot be read or written.
+pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
+/// What servers say now was not agreed to.
+pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
 /// What was given on the command line cannot be used.
 pub(crate) const USAGE: &str = "usage";
 

@@ -6,6 +6,8 @@ mod world;
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/editor.rs"]
+mod editor;
 #[path = "it/ends.rs"]
 mod ends;
 #[path = "it/environment.rs"]
@@ -14,6 +16,10 @@ mod environment;
 mod explaining;
 #[path = "it/fixing.rs"]
 mod fixing;
+#[path = "it/learn.rs"]
+mod learn;
+#[path = "it/lock.rs"]
+mod lock;
 #[path = "it/mistakes.rs"]
 mod mistakes;
 #[path = "it/pictures.rs"]

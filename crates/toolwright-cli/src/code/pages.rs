@@ -241,6 +241,67 @@ policy:
         remedy: "Read what the file wants, then accept it with `toolwright trust FILE`.",
     },
     CodePage {
+        code: LEARNED_UNUSABLE,
+        title: "what was learned of tools cannot be used",
+        meaning: "`toolwright.learned.json` beside the configuration holds what `toolwright learn` saw of outputs. It is no JSON, was written by a newer toolwright, or an entry in it is not what `learn` writes. A pinned entry is a promise, so a file that cannot be read stops what it may speak about and is never ignored.",
+        example: told("a `toolwright.learned.json` that was cut in the middle"),
+        remedy: "`toolwright learn TOOL --forget` takes a broken entry out.",
+    },
+    CodePage {
+        code: LEARNED_UNUSED,
+        title: "what was learned of a tool is of no use",
+        meaning: "No tool has that id any more, or it says itself now what it gives, which is what counts.",
+        example: told("`toolwright learn look`, after which the file says what `look` gives"),
+        remedy: "`toolwright learn TOOL --forget` takes the entry out.",
+    },
+    CodePage {
+        code: LEARN_REFUSED,
+        title: "a tool is not learned from",
+        meaning: "What a tool gives is learned only where nothing says it: a tool with an output schema has said it, and what a composite gives follows from its steps. To see outputs, only a tool that declares that it changes nothing (`effect: read`) is run.",
+        example: file(
+            "sources:
+  s:
+    tools:
+      look: { argv: [date] }
+",
+            "learn look",
+        ),
+        remedy: "For a tool that is not run, give outputs that you have: `toolwright learn TOOL --from FILE`.",
+    },
+    CodePage {
+        code: LOCK_UNUSABLE,
+        title: "`toolwright.lock` cannot be used",
+        meaning: "It holds what MCP servers said about their tools when `toolwright lock` asked them. It is no JSON, was written by a newer toolwright, or was changed by something else, so that a tool in it does not fit its hash.",
+        example: told("a `toolwright.lock` that was changed by hand"),
+        remedy: "Take it out and run `toolwright lock` again; after a conflict in version control, do that too.",
+    },
+    CodePage {
+        code: LOCK_NOT_ACCEPTED,
+        title: "nobody agreed to what is new in `toolwright.lock`",
+        meaning: "`toolwright lock` shows what servers say now and differently from before, and asks. Where nobody can be asked, as in CI, nothing is written.",
+        example: file(
+            r#"sources:
+  s:
+    command: sh
+    args:
+      - -c
+      - |
+        while read -r line; do
+          id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+          answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+          case $line in
+            *'"server/discover"'*) echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"what?"}}' ;;
+            *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+            *'"tools/list"'*) answer '{"tools":[{"name":"go","inputSchema":{"type":"object"}}]}' ;;
+            *'"tools/call"'*) exit ;;
+          esac
+        done
+"#,
+            "lock",
+        ),
+        remedy: "Look at what it shows, and run `toolwright lock --yes`.",
+    },
+    CodePage {
         code: USAGE,
         title: "the command line cannot be used",
         meaning: "An argument is missing, unknown, or does not fit the tool's input schema.",

@@ -57,10 +57,10 @@ pub(crate) async fn check(app: &App, how: &CheckArgs) -> Exit {
 
 /// Reads the files and wires what they say.
 async fn look(app: &App, how: &CheckArgs) -> Result<(Host, Vec<fix::Place>), Exit> {
-    let config = app.config()?;
+    let config = app.config_with_locks()?;
     let places = fix::places(&config);
     let grants = app.grants(&config);
-    let want = if how.offline { Want::FilesOnly } else { Want::Everything };
+    let want = if how.offline { Want::Locked { ask: false } } else { Want::Everything };
     let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
         return Err(app.interrupted(Exit::Interrupted));
     };

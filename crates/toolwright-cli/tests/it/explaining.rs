@@ -34,11 +34,12 @@ fn the_example_of_each_page_produces_its_code() {
         world.write("toolwright.yaml", file);
         let words: Vec<&str> = command.split_whitespace().chain(["--format", "json"]).collect();
         let done = world.run_args(&words);
-        let text = if done.out.is_empty() { &done.err } else { &done.out };
         let mut said = Vec::new();
-        codes(&serde_json::from_str(text).unwrap(), &mut said);
+        // A question stands before the document that says that nobody answered it.
+        let documents = [&done.out, &done.err].into_iter().filter_map(|text| serde_json::from_str(text.get(text.find("{\n")?..)?).ok());
+        documents.for_each(|document| codes(&document, &mut said));
         if said.first().map(String::as_str) != Some(code) {
-            wrong.push(format!("`{code}` was to come first, and there is {said:?}: {text}"));
+            wrong.push(format!("`{code}` was to come first, and there is {said:?}: {done:?}"));
         }
         run += 1;
     }

@@ -1,10 +1,10 @@
 //! `check --fix`: the changes that findings suggest, made in the files at once or not at all.
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::beside::replace;
 use crate::code;
 use crate::config::Config;
 use crate::config::yaml;
@@ -90,23 +90,4 @@ pub(super) fn apply(edits: &[Edit], places: &[Place]) -> Result<(), Box<Finding>
         replace(&path, &edit::changed(source.text(), here)).map_err(|error| failed(error.to_string()))?;
     }
     Ok(())
-}
-
-/// Puts a text in the place of a file, whole or not at all, with the permissions that the file had.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
-    let written = (|| {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
-        file.set_permissions(fs::metadata(path)?.permissions())?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
-    if written.is_err() {
-        // What was begun is of no use; when it cannot be removed either, its name says whose it is.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }
