@@ -93,7 +93,7 @@ const EXAMPLE: &str = "    ";
 fn as_json(page: &CodePage) -> serde_json::Value {
     let example = match page.example {
         CodeExample::File { file, command } => serde_json::json!({ "file": file, "command": command }),
-        CodeExample::Rust(text) => serde_json::json!({ "rust": text }),
+        rust @ CodeExample::Rust(_) => serde_json::json!({ "rust": rust.to_string() }),
         CodeExample::Told { words, by } => serde_json::json!({ "words": words, "by": by }),
         other => serde_json::json!({ "words": other.to_string() }),
     };
