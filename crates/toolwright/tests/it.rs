@@ -9,6 +9,8 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/brute.rs"]
+mod brute;
 #[path = "it/calling.rs"]
 mod calling;
 #[path = "it/cancelling.rs"]
@@ -69,5 +71,9 @@ mod seam;
 mod secrets;
 #[path = "it/session.rs"]
 mod session;
+#[path = "it/wiring_pairs.rs"]
+mod wiring_pairs;
+#[path = "it/wiring_servers.rs"]
+mod wiring_servers;
 #[path = "it/world.rs"]
 mod world;
