@@ -26,7 +26,7 @@ use futures_util::future::{Either, select};
 use crate::diagnostics::EventKind;
 use crate::error::{CallError, EffectState, Fault};
 use crate::frame::{Call, Frame, Mode, Timestamp};
-use crate::gate::{Gate, StepRequest};
+use crate::gate::{CHECK_BROKE_DOWN, Gate, StepRequest};
 use crate::lifecycle::Access;
 use crate::limits;
 use crate::refusal::Refusal;
@@ -319,7 +319,7 @@ async fn admitted<R: Runtime>(gate: &Gate<'_, R>, call: &Call<R>, tool: &ToolDef
     let refusal = match decided {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal::new("permission_denied", format!("a check of the host broke down: {}", execute::panic_message(panic)))
+        Err(panic) => Refusal::new("permission_denied", format!("{CHECK_BROKE_DOWN}: {}", execute::panic_message(panic)))
             .help("a check that cannot decide counts as a no; the host must mend it"),
     };
     Err(Fault::Gate(refusal).into())

@@ -341,7 +341,7 @@ impl<R: Runtime> Composer<R> {
                 format!("the input schema cannot be used: {}: {error}", if error.pointer.is_empty() { "/" } else { &error.pointer });
             wrong("invalid_schema", message, "a schema is JSON Schema of draft 4 to 2020-12 without references to other documents");
         }
-        let body = match self.body(name, spec) {
+        let (body, secret) = match self.body(name, spec) {
             Ok(body) if issues.is_empty() => body,
             Ok(_) => return Err(SpecError { issues }),
             Err(error) => {
@@ -350,7 +350,9 @@ impl<R: Runtime> Composer<R> {
             }
         };
         let effect = if self.has_gate() { derived_effect(&body.derived.effects, None) } else { crate::tool::Effect::write() };
-        Ok(ToolBuilder::new(format!("composable:{name}"), description)
+        let mut head = ToolBuilder::new(format!("composable:{name}"), description);
+        head.def.sensitive = secret;
+        Ok(head
             .name(name)
             .title(name)
             .input_schema(input_schema)
@@ -359,15 +361,21 @@ impl<R: Runtime> Composer<R> {
             .close(Body::Composite(Arc::new(body))))
     }
 
-    fn body(&self, name: &str, spec: &Value) -> Result<CompositeBody<R>, SpecError> {
+    /// The steps, and whether a tool of theirs handles secrets.
+    fn body(&self, name: &str, spec: &Value) -> Result<(CompositeBody<R>, bool), SpecError> {
         let (spec, mut warnings) = CompositeSpec::read(spec, Some(self.dialect))?;
         let mut compiled = compile(&name.into(), &spec)
             .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
         warnings.append(&mut compiled.warnings);
         compiled.warnings = warnings;
         let mut derived = Derived::default();
-        spec.steps.iter().for_each(|step| derived.add(step, self.resolve(&step.tool).as_ref()));
-        Ok(CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled))
+        let mut secret = false;
+        for step in &spec.steps {
+            let tool = self.resolve(&step.tool);
+            secret |= tool.as_ref().is_some_and(|tool| tool.0.sensitive);
+            derived.add(step, tool.as_ref());
+        }
+        Ok((CompositeBody::new(spec, GateOf::Composer(self.bound.clone()), derived, compiled), secret))
     }
 
     /// Runs a specification. Every step is judged again before it runs.
@@ -389,9 +397,11 @@ impl<R: Runtime> Composer<R> {
         if depth >= crate::limits::COMPOSITE_DEPTH_MAX {
             return Err(Fault::NestingTooDeep { depth, max: crate::limits::COMPOSITE_DEPTH_MAX }.into());
         }
-        let body = self.body("", spec).map_err(Fault::InvalidSpec)?;
+        let (body, secret) = self.body("", spec).map_err(Fault::InvalidSpec)?;
         let effect = derived_effect(&body.derived.effects, None);
-        let pipeline = ToolBuilder::new("pipeline", "").effect(effect).close(Body::Composite(Arc::new(body)));
+        let mut head = ToolBuilder::new("pipeline", "").effect(effect);
+        head.def.sensitive = secret;
+        let pipeline = head.close(Body::Composite(Arc::new(body)));
         enter::detached(&pipeline, options.0.input(input), context).await
     }
 }

@@ -258,6 +258,9 @@ impl<'g, R: Runtime> Gate<'g, R> {
     }
 }
 
+/// How the refusal of a check begins that panicked.
+pub(crate) const CHECK_BROKE_DOWN: &str = "a check of the host broke down";
+
 type Resolve<R> = dyn Fn(&str) -> Option<ToolDef<R>> + Send + Sync;
 type Permission<R> = dyn Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send + Sync;
 

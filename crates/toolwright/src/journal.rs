@@ -248,6 +248,12 @@ pub trait Journal: Send + Sync {
         false
     }
 
+    /// Tells one journal from another in this process, so that a run that is begun again inside itself is refused and does
+    /// not take itself over. Handles of one journal say the same; a journal that wraps another says what that one says.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>().addr()
+    }
+
     /// Ids of the runs whose newest claim has no end, oldest first. Those that are running now are among them.
     ///
     /// # Errors

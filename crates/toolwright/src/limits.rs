@@ -109,6 +109,48 @@ pub const FORGED_TOOLS_MAX: usize = 1_000;
 /// Failures in a row after which a session suspends a tool that it forged, unless the host says otherwise.
 pub const FAILURES_BEFORE_SUSPENSION: u32 = 3;
 
+/// Bytes of a schema up to which its wiring is looked at: 4 MiB.
+pub const WIRING_SCHEMA_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// How deep such a schema may nest.
+pub const WIRING_SCHEMA_DEPTH_MAX: u32 = 100;
+
+/// Steps of one check of one wire, past which its answer is unknown. Looking at one member is one step.
+pub const WIRING_STEPS_MAX: u32 = 20_000;
+
+/// What asking the library about one leaf counts as, in steps.
+pub const WIRING_LIBRARY_STEPS: u32 = 40;
+
+/// How deep a check goes into two schemas at the same time.
+pub const WIRING_DEPTH_MAX: u32 = 48;
+
+/// Bytes of two schemas up to which they are compared word by word.
+pub const WIRING_EQUAL_BYTES_MAX: u64 = 4_096;
+
+/// Bytes of a pattern that is reasoned about.
+pub const WIRING_PATTERN_BYTES_MAX: usize = 200;
+
+/// Branches of one union.
+pub const WIRING_BRANCHES_MAX: usize = 64;
+
+/// Branches of a `oneOf` up to which it is looked at whether two of them share a value, and values of a tag.
+pub const WIRING_ONE_OF_MAX: usize = 24;
+
+/// Required members of which it is asked whether they tell the forms of a union apart.
+pub const WIRING_TAGS_MAX: usize = 8;
+
+/// How deep it is looked for a difference between two schemas, or for a value of one.
+pub const WIRING_APART_DEPTH_MAX: u32 = 4;
+
+/// Values of one `enum` that are looked at one by one.
+pub const WIRING_VALUES_MAX: usize = 500;
+
+/// Named members of one object that are looked at.
+pub const WIRING_KEYS_MAX: usize = 2_000;
+
+/// What slips through one wire, of which so much is told.
+pub const WIRING_SLIPS_MAX: usize = 5;
+
 /// Bounds of a run that a host may change.
 ///
 /// The policy takes it; the bounds that nobody changes are the constants of this [module](self).

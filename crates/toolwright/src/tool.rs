@@ -394,6 +394,12 @@ impl<R: Runtime> ToolDef<R> {
 }
 
 impl<R: Runtime> Def<R> {
+    /// Whether a schema marks a value with `x-sensitive: true`. One that nests too deep can be used nowhere, and is not gone into.
+    pub(crate) fn marks_secrets(&self) -> bool {
+        let mut schemas = self.input.iter().chain(&self.output).map(CompiledSchema::source);
+        schemas.any(|schema| schema.depth() <= crate::limits::VALUE_DEPTH_MAX && is_sensitive(schema))
+    }
+
     pub(crate) fn copied(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -425,5 +431,16 @@ impl<R: Runtime> Def<R> {
             sensitive: self.sensitive,
             pinned: self.pinned.clone(),
         }
+    }
+}
+
+/// Whether a schema says of some value that it is a secret.
+fn is_sensitive(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| (key == "x-sensitive" && *value == Value::Bool(true)) || is_sensitive(value))
+        }
+        Value::Array(items) => items.iter().any(is_sensitive),
+        _ => false,
     }
 }

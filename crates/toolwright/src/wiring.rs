@@ -6,6 +6,19 @@
 
 use crate::value::Value;
 
+mod document;
+mod engine;
+mod leaf;
+mod node;
+mod reader;
+mod relate;
+mod witness;
+
+pub(crate) use document::Document;
+use engine::Engine;
+use node::Tri;
+use relate::Rel;
+
 /// What is known of a value on its way from one place to another.
 ///
 /// The order is that of strictness: from what needs nothing to what can never be right.
@@ -59,6 +72,23 @@ pub struct Slip {
 /// assert!(matches!(wiring::compare(&json!({ "type": "integer" }), &json!({ "type": "string" })), Verdict::CannotFit(_)));
 /// ```
 pub fn compare(source: &Value, target: &Value) -> Verdict {
-    let _ = (source, target);
-    Verdict::Unknown
+    let (Some(from), Some(to)) = (read(source), read(target)) else { return Verdict::Unknown };
+    let mut engine = Engine::new();
+    let rel = engine.relate_all(&engine::whole(&from), &engine::whole(&to));
+    verdict(rel, engine.slips)
+}
+
+/// A document, unless the schema is none.
+fn read(schema: &Value) -> Option<std::sync::Arc<Document>> {
+    let document = Document::new(schema)?;
+    crate::schema::CompiledSchema::new(schema.clone()).verify().ok().map(|()| document)
+}
+
+fn verdict(rel: Rel, slips: Vec<Slip>) -> Verdict {
+    match (rel.accepts, rel.rejects) {
+        (_, Tri::No) => Verdict::Fits,
+        (Tri::No, _) => Verdict::CannotFit(slips),
+        (Tri::Yes, Tri::Yes) => Verdict::MayNotFit(slips),
+        _ => Verdict::Unknown,
+    }
 }

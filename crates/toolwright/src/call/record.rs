@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 
 use super::execute::panic_message;
 use super::{Passage, execute, forgotten, happened, quietly, report, within_limits};
@@ -169,7 +171,7 @@ async fn not_new<R: Runtime>(
     if doubt.at_work {
         return Err(in_doubt(frame, doubt));
     }
-    let Some(resolution) = reconciled(call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
+    let Some(resolution) = reconciled(frame, call, tool, &doubt).await else { return Err(in_doubt(frame, doubt)) };
     if let Verdict::Happened(Some(output)) = &resolution.verdict {
         fits(frame, call, tool, output)?;
     }
@@ -236,14 +238,16 @@ fn replay(recorded: Recorded, passage: &mut Passage) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Asks the tool what became of a call whose outcome is not known.
-async fn reconciled<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
+/// Asks the tool what became of a call whose outcome is not known. Whoever cancels the call does not wait for the answer.
+async fn reconciled<R: Runtime>(frame: &Frame, call: &Call<R>, tool: &ToolDef<R>, doubt: &Doubt) -> Option<Resolution> {
     let reconcile = tool.0.reconcile.as_ref()?;
     let begun = Begun::new(call.life().id.text(), doubt.begin.clone());
     // What it calls to find out is no call of the tool, and is not in the journal: it must see the world as it is now.
     let aside = call.aside("reconcile");
     let asked = aside.clone().around(|| quietly(|| reconcile(begun, call.context_arc())))?;
-    let verdict = match AssertUnwindSafe(aside.attach(asked)).catch_unwind().await.map_err(forgotten).ok()? {
+    let answer = pin!(AssertUnwindSafe(aside.attach(asked)).catch_unwind());
+    let Either::Left((answer, _)) = select(answer, pin!(frame.cancel.cancelled())).await else { return None };
+    let verdict = match answer.map_err(forgotten).ok()? {
         Reconciled::Happened(output) => Verdict::Happened(output),
         Reconciled::NotHappened => Verdict::NotHappened,
         Reconciled::Unknown => return None,

@@ -426,6 +426,10 @@ impl Journal for Accepting {
     fn keeps_secrets(&self) -> bool {
         self.journal.keeps_secrets()
     }
+
+    fn identity(&self) -> usize {
+        self.journal.identity()
+    }
 }
 
 impl RunJournal for AcceptingRun {

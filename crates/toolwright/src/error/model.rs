@@ -3,6 +3,7 @@
 
 use super::result::{issue_list, listed};
 use super::{CallError, EffectState, Fault};
+use crate::gate::CHECK_BROKE_DOWN;
 use crate::value::{Text, Value};
 
 impl CallError {
@@ -20,11 +21,36 @@ impl CallError {
     pub fn for_model(&self) -> Value {
         let mut pairs: Vec<(Text, Value)> =
             vec![("code".into(), self.public_code().into()), ("message".into(), message(self.fault()).into())];
-        pairs.extend(self.help().filter(|_| is_help_for_models(self.root_cause())).map(|help| ("help".into(), help.into())));
+        pairs.extend(self.help_for_models().map(|help| ("help".into(), help.into())));
         if let Fault::InvalidInput { issues, .. } | Fault::InvalidOutput { issues, .. } = self.root_cause() {
             pairs.push(("issues".into(), issue_list(issues)));
         }
         Value::object(pairs)
+    }
+
+    fn help_for_models(&self) -> Option<String> {
+        let fault = self.root_cause();
+        if let Fault::Tool { error, .. } = fault
+            && let Some((_, help)) = error.for_models()
+        {
+            return help.clone();
+        }
+        self.help().filter(|_| is_help_for_models(fault))
+    }
+
+    /// Message and help for the model that called the tool inside which this call was made.
+    pub(crate) fn words_for_models(&self) -> (String, Option<String>) {
+        (inner(self.fault()), self.help_for_models())
+    }
+}
+
+/// Of a call inside another one, which nobody asked for by its name.
+fn inner(fault: &Fault) -> String {
+    match fault {
+        Fault::Unavailable { refusal: None, .. } | Fault::UnavailableInvocation { refusal: None, .. } => {
+            "a tool that it uses is not there".into()
+        }
+        fault => message(fault),
     }
 }
 
@@ -37,8 +63,8 @@ fn is_help_for_models(fault: &Fault) -> bool {
         | Fault::TooLarge { .. }
         | Fault::Inspected { .. }
         | Fault::Denied { .. }
-        | Fault::Rejected { .. }
-        | Fault::Gate(_) => true,
+        | Fault::Rejected { .. } => true,
+        Fault::Gate(refusal) => !speaks_to_the_host(refusal),
         Fault::Refused { code, .. } => code == "dry_run_needs_output",
         _ => false,
     }
@@ -46,8 +72,8 @@ fn is_help_for_models(fault: &Fault) -> bool {
 
 fn message(fault: &Fault) -> String {
     match fault {
-        Fault::Step(step) => format!("step \"{}\" did not succeed: {}", crate::cut(&step.step, 80), message(step.source.fault())),
-        Fault::Output(output) => format!("all steps ran, but there is no output: {}", message(output.source.fault())),
+        Fault::Step(step) => format!("step \"{}\" did not succeed: {}", crate::cut(&step.step, 80), inner(step.source.fault())),
+        Fault::Output(output) => format!("all steps ran, but there is no output: {}", inner(output.source.fault())),
         Fault::Unavailable { refusal: Some(refusal), .. }
         | Fault::UnavailableInvocation { refusal: Some(refusal), .. }
         | Fault::Forbidden { refusal: Some(refusal), .. }
@@ -61,7 +87,7 @@ fn message(fault: &Fault) -> String {
         Fault::Hook { refusal, .. } => refusal_message(refusal),
         Fault::Refused { code, message, .. } => rule(code, message),
         Fault::InvalidInput { issues, .. } => listed(issues),
-        Fault::Tool { error, .. } => error.message().to_owned(),
+        Fault::Tool { error, .. } => error.for_models().map_or_else(|| error.message().to_owned(), |(message, _)| message.clone()),
         Fault::Panicked { .. } => "the tool broke down".into(),
         Fault::NoHandler { .. } => "it has nothing to run".into(),
         Fault::InvalidOutput { .. } => "it ran, but what it gave is not what it promises".into(),
@@ -93,7 +119,18 @@ fn refusal_message(refusal: &crate::refusal::Refusal) -> String {
     if refusal.code == "hook_panicked" || refusal.code == "no_step_decision" {
         return "a check of the host did not answer".into();
     }
-    refusal.message.clone()
+    // The gate's own words name the tool of the step.
+    match refusal.code.as_str() {
+        _ if refusal.message.starts_with(CHECK_BROKE_DOWN) => "a check of the host did not answer".into(),
+        "step_disabled" => "its tool is switched off here".into(),
+        "approval_unavailable" => "it needs somebody's yes, and nobody can be asked".into(),
+        "approval_rejected" => "nobody said yes to it".into(),
+        _ => refusal.message.clone(),
+    }
+}
+
+fn speaks_to_the_host(refusal: &crate::refusal::Refusal) -> bool {
+    refusal.message.starts_with(CHECK_BROKE_DOWN) || refusal.code == "step_disabled" || refusal.code == "approval_unavailable"
 }
 
 /// Rules about steps name the tools in them; the others speak of the call.
@@ -104,6 +141,7 @@ fn rule(code: &str, message: &str) -> String {
         }
         "caller_reads_only" => "a tool that only reads may not have others change something".into(),
         "suspended" => "it is suspended".into(),
+        "sensitive_unencrypted" => "it handles secrets, and they would be written down in plain".into(),
         _ => message.to_owned(),
     }
 }

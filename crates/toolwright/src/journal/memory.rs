@@ -358,6 +358,10 @@ impl Journal for MemoryJournal {
         Eventually::Now(state.resolve(&key, resolution))
     }
 
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.runs).addr()
+    }
+
     fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
         let open = self.runs().into_iter().filter(|run| !run.state().ended);
         Eventually::Now(Ok(open.map(|run| run.head.id.clone()).collect()))

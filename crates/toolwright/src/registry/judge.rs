@@ -139,9 +139,10 @@ impl<R: Runtime> View<R> {
         if !faults.is_empty() && RegisterError::of(&tool.0.name, faults.clone()).is_some() {
             return tool;
         }
-        let marks = |schema: &Option<CompiledSchema>| schema.as_ref().is_some_and(|schema| is_sensitive(schema.source()));
         let of_steps = || links.iter().any(|link| self.entry(*link).is_some_and(|entry| entry.tool.0.sensitive));
-        let sensitive = marks(&tool.0.input) || marks(&tool.0.output) || of_steps();
+        // A composer's composite knows by itself what its steps are.
+        let by_itself = || tool.0.sensitive && tool.composite().is_some_and(|body| !body.is_of_a_catalog());
+        let sensitive = tool.0.marks_secrets() || of_steps() || by_itself();
         if sensitive && self.options.journal.is_some() && !self.options.journal_encrypts {
             faults.push(RegisterFault::SensitiveUnencrypted);
         }
@@ -318,17 +319,6 @@ fn is_unseen(c: char) -> bool {
         | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
         | '\u{FFF0}'..='\u{FFFB}' | '\u{110BD}' | '\u{110CD}' | '\u{13430}'..='\u{1343F}' | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
-}
-
-/// Whether a schema says of some value that it is a secret.
-fn is_sensitive(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            members.iter().any(|(key, value)| (key == "x-sensitive" && *value == Value::Bool(true)) || is_sensitive(value))
-        }
-        Value::Array(items) => items.iter().any(is_sensitive),
-        _ => false,
-    }
 }
 
 /// Data of a composite's head that nests deeper than any value may.

@@ -86,6 +86,7 @@ impl<R: Runtime> SharedRegistry<R> {
     pub fn register(&self, declaration: impl Into<Declaration<R>>) -> Result<&Self, RegisterError> {
         let declaration = declaration.into();
         let id = declaration.id().to_owned();
+        let declaration = self.open(&id)?.renewed(declaration);
         loop {
             let registry = self.open(&id)?;
             let (tool, fingerprint, warned) = registry.judged(&declaration)?;

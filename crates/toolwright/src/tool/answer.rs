@@ -152,6 +152,8 @@ struct Failure {
     unusable_output: bool,
     /// The error of a call inside the tool, which says nothing about the tool itself.
     anothers: bool,
+    /// What a model may know of that call, in place of the message and the help.
+    for_models: Option<Box<(String, Option<String>)>>,
 }
 
 impl ToolError {
@@ -180,6 +182,7 @@ impl ToolError {
             aftermath: Aftermath::Answered,
             unusable_output: false,
             anothers: false,
+            for_models: None,
         }))
     }
 
@@ -273,6 +276,11 @@ impl ToolError {
         self.0.anothers
     }
 
+    /// What a model may know of it, when that is less than the message and the help.
+    pub(crate) fn for_models(&self) -> Option<&(String, Option<String>)> {
+        self.0.for_models.as_deref()
+    }
+
     pub(crate) fn is_unusable_output(&self) -> bool {
         self.0.unusable_output
     }
@@ -294,6 +302,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
         let mut own = Self::new(inner.message()).code(inner.public_code()).details(Value::object(inner.details()));
         own.0.anothers = !crate::session::counts(inner);
         own.0.help = inner.help().map(Text::from);
+        own.0.for_models = Some(Box::new(inner.words_for_models()));
         if inner.waits_for_an_answer() { own.outcome_unknown() } else { own }
     }
 }

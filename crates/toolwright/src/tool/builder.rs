@@ -293,6 +293,7 @@ impl<R: Runtime> ToolBuilder<R> {
     pub(crate) fn close(mut self, body: Body<R>) -> ToolDef<R> {
         self.def.body = body;
         self.def.hooks = self.hooks.into_shared();
+        self.def.sensitive |= self.def.marks_secrets();
         ToolDef(Arc::new(self.def))
     }
 }

@@ -144,6 +144,22 @@ fn nobody_may_answer_that_a_call_at_work_did_not_happen() {
 }
 
 #[test]
+fn whoever_cancels_a_call_does_not_wait_for_what_became_of_it() {
+    let journal = MemoryJournal::new();
+    let mail = tool("mail", "Sends").writes().reconcile(|_, _: Arc<Context>| std::future::pending::<Reconciled>());
+    let catalog = Registry::new().with(mail.run_json(|input, _| std::future::ready(Ok(input)))).unwrap().seal();
+    let source = toolwright::CancelSource::new();
+    let call = || Invocation::new("mail", json!({})).run_id("r").journal(kept(&journal)).cancel(source.token());
+    block_on(catalog.invoke(call(), ())).unwrap();
+    journal.forget_finish("mail");
+    let mut asking = Box::pin(catalog.invoke(call(), ()));
+    assert!(futures_util::FutureExt::now_or_never(asking.as_mut()).is_none());
+    source.cancel();
+    assert_eq!(block_on(asking).unwrap_err().code(), "in_doubt");
+    assert_eq!(block_on(journal.unfinished().get()).unwrap(), ["r"], "it waits for an answer");
+}
+
+#[test]
 fn a_journal_does_not_forget_a_run_that_has_not_ended() {
     let sent = Arc::new(Mutex::new(0));
     let count = sent.clone();

@@ -78,6 +78,18 @@ fn a_run_does_not_take_over_the_one_around_it() {
 }
 
 #[test]
+fn a_run_does_not_take_over_the_one_around_it_through_another_handle_of_its_journal() {
+    let (log, cell, journal) = (Log::new(), Cell::default(), MemoryJournal::new());
+    let handle = journal.clone();
+    let outer = caller(&cell, move || Invocation::new("mail", json!({})).run_id("r").journal(kept(&handle)));
+    let catalog = cell.seal(Registry::new().with(log.writes("mail")).unwrap().with(outer).unwrap());
+    let call = Invocation::new("outer", json!({})).run_id("r").journal(kept(&journal));
+    let error = block_on(catalog.invoke(call, ())).unwrap_err();
+    assert!(error.message().contains("the one around this call"), "{error}");
+    assert!(log.is_empty() && runs(&journal) == ["r"]);
+}
+
+#[test]
 fn what_another_catalogue_writes_down_it_writes_down_inside_a_run_without_a_journal_too() {
     let (log, journal) = (Log::new(), MemoryJournal::new());
     let port = kept(&journal);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use toolwright::journal::{Admission, Begin, Claim, End, Finish, Resolution, RunHistory, RunJournal, RunRecord, StepKey};
 use toolwright::{
-    Composite, Context, EffectState, Eventually, Invocation, Journal, JournalError, MemoryJournal, Options, RegisterFault, Registry, Rt,
-    Text, ToolDef, Value, json, tool,
+    Composer, Composite, Context, EffectState, Eventually, HostGate, Invocation, Journal, JournalError, MemoryJournal, Options,
+    PipelineOptions, RegisterFault, Registry, Rt, Text, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on};
@@ -114,4 +114,29 @@ fn refused_unwritten(id: &str) {
     call(Arc::new(Says(MemoryJournal::new(), true))).unwrap();
     assert_eq!(log.tools(), ["login"]);
     block_on(catalog.invoke(Invocation::new(id, json!({"deep": ["1234"]})), Context::default())).unwrap();
+}
+
+/// Tools behind a gate are registered nowhere, and their secrets are secrets all the same.
+#[test]
+fn a_composer_writes_no_secret_down_in_plain() {
+    let log = Log::new();
+    let (tool, plain) = (login(&log, true), MemoryJournal::new());
+    let composer = Composer::new(HostGate::new(move |name: &str| (name == "login").then(|| tool.clone())));
+    let spec = json!({"steps": [{"name": "s", "tool": "login", "inputMapping": {"deep": "$input.deep"}}]});
+    let input = || json!({"deep": ["1234"]});
+    let pipeline = |journal: MemoryJournal, encrypts: bool| {
+        let options = PipelineOptions::new().run_id("r").journal(Arc::new(Says(journal, encrypts)));
+        block_on(composer.run_pipeline(&spec, input(), Context::default(), options))
+    };
+    assert_eq!(pipeline(plain.clone(), false).unwrap_err().code(), "sensitive_unencrypted");
+    let built = composer.build("built", "Logs in", json!({"type": "object"}), &spec).unwrap();
+    let catalog = Registry::new().with(built.clone()).unwrap().seal();
+    let call = Invocation::new("built", input()).run_id("r").journal(Arc::new(plain.clone()));
+    assert_eq!(block_on(catalog.invoke(call, Context::default())).unwrap_err().code(), "sensitive_unencrypted");
+    assert!(plain.runs().is_empty() && log.is_empty());
+    let options = Options::<Rt>::new().journal(|_| Some(Arc::new(MemoryJournal::new()) as Arc<dyn Journal>));
+    let error = Registry::with_options(options).unwrap().with(built).unwrap_err();
+    assert_eq!(error.fault(), &RegisterFault::SensitiveUnencrypted);
+    pipeline(MemoryJournal::new(), true).unwrap();
+    assert_eq!(log.tools(), ["login"]);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, OnceLock};
 
 use toolwright::{Diagnostics, RegisterFault, Runtime, SharedRegistry, ToolBuilder, ToolDef, json};
 
-use super::fixture::{App, Ran, call, x};
+use super::fixture::{App, Ran, call, chain, session, x};
 use super::fixture::{options, registry};
 use crate::world::Events;
 use toolwright::Policy;
@@ -92,6 +92,18 @@ fn t6_31_3_diagnostics_may_change_after_the_seal() {
     catalog.set_diagnostics(None);
     call(&catalog, "a", x(1)).unwrap();
     assert_eq!(events.all().len(), told);
+}
+
+#[test]
+fn a_forged_tool_that_is_shared_elsewhere_is_suspended_by_itself_only() {
+    let ran = Ran::default();
+    let session = session(&ran);
+    let forged = session.forge(chain("digest", &["read"])).unwrap().get("digest").unwrap().tool().clone();
+    let shared = shared();
+    shared.register(ran.echo("read")).unwrap().register(forged).unwrap();
+    session.suspend("digest", "its source moved").unwrap();
+    call(&shared.seal(), "digest", x(1)).unwrap();
+    assert_eq!(call(&session.catalog(), "digest", x(1)).unwrap_err().code(), "suspended");
 }
 
 #[test]

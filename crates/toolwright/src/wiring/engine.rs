@@ -1,0 +1,350 @@
+//! What one check knows while it is under way: its bounds, where it is, what it found; and what schemas say of one
+//! member, one item, one value.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::document::{Draft, Place};
+use super::leaf;
+use super::node::{Branch, Conj, Item, Items, Node, Part, Shape, Tri};
+use super::reader::{closes_itself, says_nothing};
+use super::{Slip, document::Document};
+use crate::limits;
+use crate::value::{Text, Value};
+
+/// One check.
+pub(super) struct Engine {
+    /// Steps that may still be taken.
+    left: u32,
+    /// Pairs that are being compared: met again, they are taken to fit.
+    pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
+    pub(super) deep: u32,
+    patterns: HashMap<(Text, Text), Tri>,
+    pub(super) path: Vec<String>,
+    pub(super) slips: Vec<Slip>,
+    pub(super) quiet: u32,
+}
+
+impl Engine {
+    pub(super) fn new() -> Self {
+        Self {
+            left: limits::WIRING_STEPS_MAX,
+            under_way: HashSet::new(),
+            deep: 0,
+            patterns: HashMap::new(),
+            path: Vec::new(),
+            slips: Vec::new(),
+            quiet: 0,
+        }
+    }
+
+    /// Takes one step; false when there are none left.
+    pub(super) fn tick(&mut self) -> bool {
+        self.spend(1)
+    }
+
+    pub(super) fn spend(&mut self, steps: u32) -> bool {
+        let enough = self.left >= steps;
+        self.left = self.left.saturating_sub(steps);
+        enough
+    }
+
+    pub(super) fn slip(&mut self, what: impl Into<String>) {
+        if self.quiet == 0 && self.slips.len() < limits::WIRING_SLIPS_MAX {
+            let slip = Slip { path: self.path.concat(), what: what.into() };
+            if !self.slips.contains(&slip) {
+                self.slips.push(slip);
+            }
+        }
+    }
+
+    /// Work whose findings are nobody's business.
+    pub(super) fn quietly<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.quiet += 1;
+        let done = work(self);
+        self.quiet -= 1;
+        done
+    }
+
+    pub(super) fn within<T>(&mut self, segment: String, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(segment);
+        let done = work(self);
+        self.path.pop();
+        done
+    }
+
+    pub(super) fn matches(&mut self, pattern: &Text, key: &Text) -> Tri {
+        if let Some(known) = self.patterns.get(&(pattern.clone(), key.clone())) {
+            return *known;
+        }
+        if !self.spend(limits::WIRING_LIBRARY_STEPS) {
+            return Tri::Unknown;
+        }
+        let found = leaf::matches(pattern, key);
+        self.patterns.insert((pattern.clone(), key.clone()), found);
+        found
+    }
+
+    /// Names of the members that an object of these parts always has.
+    pub(super) fn required(&self, parts: &[Part]) -> BTreeSet<Text> {
+        let mut all = BTreeSet::new();
+        for part in parts {
+            match part {
+                Part::Schema(place) => {
+                    let names = place.keyword("required").and_then(Value::as_array).unwrap_or_default();
+                    all.extend(names.iter().filter_map(Value::as_text).cloned());
+                }
+                Part::Made(members) => all.extend(members.iter().filter(|made| !made.optional).map(|made| made.key.clone())),
+            }
+        }
+        all
+    }
+
+    /// Names of the members that these parts speak of, in their order; none when there are too many.
+    pub(super) fn named(&mut self, parts: &[Part]) -> Option<Vec<Text>> {
+        let mut names = Vec::new();
+        for part in parts {
+            match part {
+                Part::Schema(place) => {
+                    let properties = place.keyword("properties").and_then(Value::as_object);
+                    names.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+                }
+                Part::Made(members) => names.extend(members.iter().map(|made| made.key.clone())),
+            }
+            if names.len() > limits::WIRING_KEYS_MAX {
+                return None;
+            }
+        }
+        Some(names)
+    }
+
+    /// What must hold for the member of this name, if it is there.
+    pub(super) fn member(&mut self, parts: &[Part], key: &Text) -> Conj {
+        let mut all = Conj::new();
+        for part in parts {
+            match part {
+                Part::Schema(place) => self.member_of(place, key, &mut all),
+                Part::Made(members) => match members.iter().find(|made| made.key == *key) {
+                    Some(made) => all.push(Item::Made(made.node.clone())),
+                    None => all.push(never()),
+                },
+            }
+        }
+        all
+    }
+
+    fn member_of(&mut self, place: &Place, key: &Text, all: &mut Conj) {
+        let own = place.keyword("properties").and_then(|properties| properties.get(key));
+        let mut spoken_of = own.is_some();
+        all.extend(own.filter(|own| !says_nothing(own)).map(|own| Item::Place(place.at(own))));
+        for (pattern, schema) in patterns(place) {
+            match self.matches(pattern, key) {
+                Tri::No => {}
+                Tri::Yes => {
+                    spoken_of = true;
+                    all.push(Item::Place(place.at(schema)));
+                }
+                Tri::Unknown => {
+                    spoken_of = true;
+                    all.push(Item::Made(Arc::new(Node::unknown())));
+                }
+            }
+        }
+        if !spoken_of {
+            all.extend(rest_of(place).map(|rest| Item::Place(place.at(rest))));
+        }
+    }
+
+    /// What must hold for every member that no part names and no pattern matches.
+    pub(super) fn other_members(parts: &[Part]) -> Conj {
+        let mut all = Conj::new();
+        for part in parts {
+            match part {
+                Part::Schema(place) => all.extend(rest_of(place).map(|rest| Item::Place(place.at(rest)))),
+                Part::Made(_) => all.push(never()),
+            }
+        }
+        all
+    }
+
+    /// Whether one value is in it.
+    pub(super) fn holds(&mut self, node: &Node, value: &Value) -> Tri {
+        node.branches.iter().fold(Tri::No, |held, branch| if held == Tri::Yes { held } else { held.or(self.branch_holds(branch, value)) })
+    }
+
+    pub(super) fn branch_holds(&mut self, branch: &Branch, value: &Value) -> Tri {
+        if !self.tick() || self.deep > limits::WIRING_DEPTH_MAX {
+            return Tri::Unknown;
+        }
+        self.deep += 1;
+        let held = self.shape_holds(&branch.shape, value);
+        self.deep -= 1;
+        if branch.exact { held } else { held.at_most_unknown() }
+    }
+
+    fn shape_holds(&mut self, shape: &Shape, value: &Value) -> Tri {
+        match (shape, value) {
+            (Shape::Any, _) => Tri::Yes,
+            (Shape::Values(values), _) => Tri::of(values.iter().any(|one| one.same_value(value))),
+            (Shape::Scalars(scalars), _) => match value {
+                Value::Null => Tri::of(scalars.null),
+                Value::Bool(true) => Tri::of(scalars.yes),
+                Value::Bool(false) => Tri::of(scalars.no),
+                Value::Number(_) => scalars.number.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
+                Value::String(_) => scalars.string.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
+                Value::Array(_) | Value::Object(_) => Tri::No,
+            },
+            (Shape::Object(parts), Value::Object(members)) => {
+                let mut held = Tri::of(self.required(parts).iter().all(|key| members.get(key).is_some()));
+                let sizes = sizes(parts);
+                held = held.and(Tri::of(members.len() as u64 >= sizes.least && sizes.most.is_none_or(|most| members.len() as u64 <= most)));
+                for (key, member) in members.iter() {
+                    if held == Tri::No {
+                        return held;
+                    }
+                    let conj = self.member(parts, key);
+                    let node = self.read_all(&conj);
+                    held = held.and(self.holds(&node, member));
+                    for names in names_of(parts) {
+                        let node = self.read_all(&vec![Item::Place(names)]);
+                        held = held.and(self.holds(&node, &Value::String(key.clone())));
+                    }
+                }
+                held
+            }
+            (Shape::Array(parts), Value::Array(_)) => {
+                let items = value.as_array().unwrap_or_default();
+                let lengths = lengths(parts);
+                let count = items.len() as u64;
+                let mut held = Tri::of(count >= lengths.least && lengths.most.is_none_or(|most| count <= most));
+                for (at, item) in items.iter().enumerate() {
+                    if held == Tri::No {
+                        return held;
+                    }
+                    let conj = item_at(parts, at);
+                    let node = self.read_all(&conj);
+                    held = held.and(self.holds(&node, item));
+                }
+                if unique(parts) && items.len() > 1 {
+                    let twice = items.iter().enumerate().any(|(at, one)| items.iter().skip(at + 1).any(|other| one.same_value(other)));
+                    held = held.and(if items.len() > limits::WIRING_VALUES_MAX { Tri::Unknown } else { Tri::of(!twice) });
+                }
+                held
+            }
+            (Shape::Object(_) | Shape::Array(_), _) => Tri::No,
+        }
+    }
+}
+
+/// The schema that nothing fits.
+pub(super) fn never() -> Item {
+    Item::Made(Arc::new(Node::never()))
+}
+
+/// Pattern and schema, each.
+pub(super) fn patterns(place: &Place) -> impl Iterator<Item = (&Text, &Value)> {
+    place.keyword("patternProperties").and_then(Value::as_object).into_iter().flat_map(|patterns| patterns.iter())
+}
+
+/// What holds for members that the schema does not name, when it says something of them.
+fn rest_of(place: &Place) -> Option<&Value> {
+    let unevaluated = || place.keyword("unevaluatedProperties").filter(|_| place.draft() >= Draft::D2019 && closes_itself(place));
+    place.keyword("additionalProperties").or_else(unevaluated).filter(|rest| !says_nothing(rest))
+}
+
+/// Schemas that every name of a member must fit.
+pub(super) fn names_of(parts: &[Part]) -> Vec<Place> {
+    let places = parts.iter().filter_map(|part| match part {
+        Part::Schema(place) if place.draft() >= Draft::D6 => place.keyword("propertyNames").map(|names| place.at(names)),
+        _ => None,
+    });
+    places.collect()
+}
+
+/// How many members an object has, or items an array.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sizes {
+    pub(super) least: u64,
+    pub(super) most: Option<u64>,
+}
+
+impl Sizes {
+    fn narrow(&mut self, least: Option<u64>, most: Option<u64>) {
+        self.least = self.least.max(least.unwrap_or_default());
+        self.most = match (self.most, most) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+pub(super) fn sizes(parts: &[Part]) -> Sizes {
+    let mut sizes = Sizes::default();
+    for part in parts {
+        if let Part::Schema(place) = part {
+            sizes.narrow(count(place, "minProperties"), count(place, "maxProperties"));
+        }
+    }
+    sizes
+}
+
+pub(super) fn lengths(parts: &[Items]) -> Sizes {
+    let mut sizes = Sizes::default();
+    for part in parts {
+        match part {
+            Items::Schema(place) => sizes.narrow(count(place, "minItems"), count(place, "maxItems")),
+            Items::Made(items) => sizes.narrow(Some(items.len() as u64), Some(items.len() as u64)),
+        }
+    }
+    sizes
+}
+
+/// A count, which may be written as `3.0`.
+fn count(place: &Place, keyword: &str) -> Option<u64> {
+    let Value::Number(number) = place.keyword(keyword)? else { return None };
+    number.to_integer()?.as_u64()
+}
+
+pub(super) fn unique(parts: &[Items]) -> bool {
+    parts.iter().any(|part| matches!(part, Items::Schema(place) if place.keyword("uniqueItems") == Some(&Value::Bool(true))))
+}
+
+/// How many items have a schema of their own.
+pub(super) fn listed(parts: &[Items]) -> usize {
+    let count = |part: &Items| match part {
+        Items::Schema(place) => prefix(place).map_or(0, <[Value]>::len),
+        Items::Made(items) => items.len(),
+    };
+    parts.iter().map(count).max().unwrap_or_default()
+}
+
+fn prefix(place: &Place) -> Option<&[Value]> {
+    let keyword = if place.draft() >= Draft::D2020 { "prefixItems" } else { "items" };
+    place.keyword(keyword).and_then(Value::as_array)
+}
+
+/// What must hold for the item at a position, if it is there.
+pub(super) fn item_at(parts: &[Items], at: usize) -> Conj {
+    let mut all = Conj::new();
+    for part in parts {
+        match part {
+            Items::Schema(place) => {
+                let schema = match prefix(place) {
+                    Some(prefix) => match prefix.get(at) {
+                        Some(own) => Some(own),
+                        None => place.keyword(if place.draft() >= Draft::D2020 { "items" } else { "additionalItems" }),
+                    },
+                    None => place.keyword("items"),
+                };
+                all.extend(schema.filter(|schema| !says_nothing(schema)).map(|schema| Item::Place(place.at(schema))));
+            }
+            Items::Made(items) => all.push(items.get(at).map_or_else(never, |item| Item::Made(item.clone()))),
+        }
+    }
+    all
+}
+
+/// A conjunction of one whole document.
+pub(super) fn whole(document: &Arc<Document>) -> Conj {
+    vec![Item::Place(Place::root(document))]
+}
