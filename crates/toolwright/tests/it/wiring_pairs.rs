@@ -19,6 +19,8 @@ struct Pair {
     empty: bool,
     /// One of the two can be used by nobody.
     broken: bool,
+    /// Its numbers are such that validators round them, so that only the person's word counts.
+    beyond: bool,
 }
 
 fn pairs() -> Vec<Pair> {
@@ -37,6 +39,7 @@ fn pairs() -> Vec<Pair> {
             slips: slips.iter().map(|slip| slip.as_str().unwrap().to_owned()).collect(),
             empty: flag("empty"),
             broken: flag("broken"),
+            beyond: flag("beyond"),
         }
     });
     pairs.collect()
@@ -51,6 +54,9 @@ fn evidence(pair: &Pair) -> Option<Evidence> {
 
 /// What is wrong with the line itself: brute force does not say what the person says.
 fn wrong_line(pair: &Pair, found: Option<&Evidence>) -> Option<String> {
+    if pair.beyond {
+        return None;
+    }
     let Some(found) = found.filter(|_| !pair.broken) else {
         let right = pair.broken && pair.want == "unknown";
         return (!right).then(|| "no validator can be built, so it must be `broken` and `unknown`".to_owned());
@@ -109,7 +115,7 @@ fn every_pair_is_judged_as_brute_force_and_a_person_judge_it() {
     let mut wrong = Vec::new();
     let mut told = std::collections::BTreeMap::new();
     for pair in &pairs {
-        let found = evidence(pair);
+        let found = evidence(pair).filter(|_| !pair.beyond);
         let line = wrong_line(pair, found.as_ref()).map(|why| format!("the line itself: {why}"));
         let verdict = wiring::compare(&pair.source, &pair.target);
         *told.entry(format!("{} -> {}", pair.want, word(&verdict))).or_insert(0_usize) += 1;

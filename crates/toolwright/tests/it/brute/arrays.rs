@@ -15,13 +15,21 @@ pub(super) fn candidates<'a>(generator: &mut Generator<'a>, ask: &Ask<'a, '_>) -
     let lengths = lengths(ask);
     let few = (ask.budget / 6).clamp(2, 24);
     let mut items: Vec<Vec<Value>> = Vec::new();
+    let listed = ask.both().any(|part| part.get("prefixItems").is_some() || matches!(part.get("items"), Some(Value::Array(_))));
     for place in 0..PLACES {
+        if place > 0 && !listed {
+            items.extend(items.first().cloned());
+            continue;
+        }
         let must: Vec<Part<'a>> = ask.must.iter().filter_map(|part| item(part, place)).collect();
         let hints: Vec<Part<'a>> = ask.hints.iter().filter_map(|part| item(part, place)).collect();
         items.push(generator.values(&Ask { must: &must, hints: &hints, depth: ask.depth + 1, budget: few }));
     }
     let rest: Vec<Part<'a>> = ask.must.iter().filter_map(|part| item(part, 999)).collect();
-    let rest = generator.values(&Ask { must: &rest, hints: &[], depth: ask.depth + 1, budget: few.max(8) });
+    let rest = match items.first() {
+        Some(same) if !listed => same.clone(),
+        _ => generator.values(&Ask { must: &rest, hints: &[], depth: ask.depth + 1, budget: few.max(8) }),
+    };
     let wanted = wanted(generator, ask, few);
     let at = |place: usize, turn: usize| -> Option<&Value> {
         let list = items.get(place).unwrap_or(&rest);

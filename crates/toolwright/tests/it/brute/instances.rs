@@ -5,16 +5,16 @@ use std::collections::{HashMap, HashSet};
 
 use jsonschema::Validator;
 use toolwright::Value;
-use toolwright::value::JsonValue;
+use toolwright::value::{JsonValue, Number};
 
 use super::facets::{Part, everything, ways};
 use super::{Dice, arrays, members, mutations, objects, scalars, validator};
 
 /// Deeper values than this are given no members that they may be without.
-const DEPTH_SMALL: usize = 6;
+const DEPTH_SMALL: usize = 4;
 
 /// Nothing is generated deeper than this.
-const DEPTH_MAX: usize = 12;
+const DEPTH_MAX: usize = 10;
 
 /// What may be known of a part of a schema while its values are made up.
 pub(super) struct Ask<'a, 'p> {
@@ -95,6 +95,9 @@ impl<'a> Generator<'a> {
         }
         let ways = ways(ask.must);
         let hints = everything(ask.hints);
+        if ask.depth > 0 && ways.iter().all(|way| way.iter().all(|part| says_nothing(part))) {
+            return self.anything(ask, &hints);
+        }
         let share = (ask.budget / ways.len().max(1)).max(3);
         let mut lists: Vec<std::vec::IntoIter<Value>> = Vec::new();
         for way in &ways {
@@ -105,6 +108,20 @@ impl<'a> Generator<'a> {
             values.retain(|value| ask.must.iter().all(|part| self.accepts(*part, value)));
         }
         values.truncate(ask.budget.max(1));
+        values
+    }
+
+    /// Where the one side says nothing: what the other side says, and a value of each kind.
+    fn anything(&mut self, ask: &Ask<'a, '_>, hints: &[Part<'a>]) -> Vec<Value> {
+        let mut values = Vec::new();
+        if !hints.iter().all(says_nothing) {
+            values = self.values(&Ask { must: ask.hints, hints: &[], depth: ask.depth + 1, budget: ask.budget / 2 + 1 });
+        }
+        let few = [Value::from("text"), Value::from(1), Value::Null, Value::Bool(true), Value::from("")];
+        values.extend(few);
+        values.extend(Number::parse("-2.5").map(Value::Number));
+        values.extend([Value::array([Value::from(1)]), Value::object([("a", 1)]), Value::array(Vec::<Value>::new())]);
+        values.truncate(ask.budget.max(4));
         values
     }
 
@@ -151,6 +168,12 @@ impl<'a> Generator<'a> {
         let judge = self.patterns.entry(pattern.to_owned()).or_insert_with(|| validator(&schema()));
         judge.as_ref().is_some_and(|judge| judge.is_valid(name))
     }
+}
+
+/// Whether the part is `true`, or has nothing but words for people and references that are followed elsewhere.
+fn says_nothing(part: &Part<'_>) -> bool {
+    let silent = ["$ref", "$defs", "definitions", "title", "description", "default", "$schema", "anyOf", "allOf", "oneOf"];
+    matches!(part.schema, Value::Bool(true)) || part.schema.as_object().is_some_and(|_| members(part.schema).all(|(word, _)| silent.contains(&word.as_str())))
 }
 
 /// One of each in turn, without repetitions.
