@@ -364,8 +364,9 @@ impl<R: Runtime> Composer<R> {
     /// The steps, and whether a tool of theirs handles secrets.
     fn body(&self, name: &str, spec: &Value) -> Result<(CompositeBody<R>, bool), SpecError> {
         let (spec, mut warnings) = CompositeSpec::read(spec, Some(self.dialect))?;
-        let mut compiled = compile(&name.into(), &spec)
-            .map_err(|issues| SpecError { issues: issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect() })?;
+        let mut compiled = compile(&name.into(), &spec).map_err(|failed| SpecError {
+            issues: failed.issues.into_iter().filter(|issue| issue.severity == Severity::Error).collect(),
+        })?;
         warnings.append(&mut compiled.warnings);
         compiled.warnings = warnings;
         let mut derived = Derived::default();

@@ -22,6 +22,7 @@ use crate::limits;
 use crate::reference::template::Plan;
 use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};
+use crate::schema::CompiledSchema;
 use crate::session::Health;
 use crate::tool::{Body, Effect, Example, Impact, Origin, ToolBuilder, ToolDef};
 use crate::value::{Text, Value};
@@ -85,6 +86,8 @@ pub(crate) struct Derived {
     pub(crate) depth: u32,
     /// The composite promises an output of its own, beyond that of its last step.
     pub(crate) own_output: bool,
+    /// What the steps need of the input, when nobody wrote its schema.
+    pub(crate) inferred_input: Option<CompiledSchema>,
     /// Its last step ends a turn, so that nothing may come after it.
     pub(crate) ends_turn: bool,
     /// What is in `tools`, while it is collected.
@@ -95,7 +98,7 @@ impl Default for Derived {
     /// Those of a composite without steps.
     fn default() -> Self {
         let (effects, tools, seen) = (Vec::new(), Vec::new(), HashSet::new());
-        Self { effects, effects_left_out: 0, tools, depth: 1, own_output: false, ends_turn: false, seen }
+        Self { effects, effects_left_out: 0, tools, depth: 1, own_output: false, inferred_input: None, ends_turn: false, seen }
     }
 }
 
@@ -202,6 +205,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) arguments: Plan,
+    /// Whatever arrives, the arguments fit the tool's input schema.
+    pub(crate) proved: bool,
     /// Outputs that nothing needs after this step.
     pub(crate) forget: Box<[usize]>,
 }
@@ -210,7 +215,11 @@ impl Program {
     fn deep_clone(&self) -> Self {
         Self {
             names: Arc::new(self.names.deep_clone()),
-            steps: self.steps.iter().map(|step| Step { arguments: step.arguments.deep_clone(), forget: step.forget.clone() }).collect(),
+            steps: self
+                .steps
+                .iter()
+                .map(|step| Step { arguments: step.arguments.deep_clone(), proved: step.proved, forget: step.forget.clone() })
+                .collect(),
             output: self.output.as_ref().map(|plan| Box::new(plan.deep_clone())),
             literals: self.literals.clone(),
         }
@@ -296,6 +305,12 @@ impl<R: Runtime> CompositeBody<R> {
     /// Tools it touches, each once, in order of first use; tools of nested composites too.
     pub fn tools(&self) -> &[Text] {
         &self.derived.tools
+    }
+
+    /// What the steps need of the input, as a JSON Schema, when nobody wrote one. It is published like a written one, and
+    /// each step checks its own arguments: what is missing ends the run where it is needed.
+    pub fn inferred_input(&self) -> Option<&Value> {
+        self.derived.inferred_input.as_ref().map(CompiledSchema::source)
     }
 
     /// How deep composites nest in it; 1 for a composite of leaves.

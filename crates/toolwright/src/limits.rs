@@ -118,6 +118,9 @@ pub const WIRING_SCHEMA_DEPTH_MAX: u32 = 100;
 /// Steps of one check of one wire, past which its answer is unknown. Looking at one member is one step.
 pub const WIRING_STEPS_MAX: u32 = 20_000;
 
+/// Steps of all checks of one composite together.
+pub const WIRING_COMPOSITE_STEPS_MAX: u32 = 400_000;
+
 /// What asking the library about one leaf counts as, in steps.
 pub const WIRING_LIBRARY_STEPS: u32 = 40;
 
@@ -147,6 +150,9 @@ pub const WIRING_VALUES_MAX: usize = 500;
 
 /// Named members of one object that are looked at.
 pub const WIRING_KEYS_MAX: usize = 2_000;
+
+/// Parts of schemas that are taken into the schema of a composite's input or output.
+pub const WIRING_BUNDLE_PARTS_MAX: usize = 5_000;
 
 /// What slips through one wire, of which so much is told.
 pub const WIRING_SLIPS_MAX: usize = 5;

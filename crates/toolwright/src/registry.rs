@@ -365,6 +365,7 @@ impl<R: Runtime> Registry<R> {
         if let Some(error) = RegisterError::of(&name, faults.clone()) {
             return Err(error);
         }
+        linked.derived.inferred_input = linked.inferred.take();
         let links = linked.links.clone();
         let (tool, steps) = self.composed(composite, linked, compiled);
         let tool = self.view.raised(tool, &mut faults);

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 
 use crate::value::Value;
 use crate::value::schema::JsonValue;
+use crate::wiring::Document;
 
 pub(crate) mod integers;
 pub(crate) mod pin;
@@ -96,6 +97,13 @@ pub(crate) struct CompiledSchema(Arc<Inner>);
 struct Inner {
     source: Value,
     compiled: OnceLock<Result<Compiled, SchemaError>>,
+    document: OnceLock<Option<Arc<Document>>>,
+}
+
+impl std::fmt::Debug for CompiledSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CompiledSchema").field(&self.0.source).finish()
+    }
 }
 
 struct Compiled {
@@ -105,7 +113,7 @@ struct Compiled {
 
 impl CompiledSchema {
     pub(crate) fn new(source: Value) -> Self {
-        Self(Arc::new(Inner { source, compiled: OnceLock::new() }))
+        Self(Arc::new(Inner { source, compiled: OnceLock::new(), document: OnceLock::new() }))
     }
 
     /// The schema of a Rust type.
@@ -116,6 +124,11 @@ impl CompiledSchema {
 
     pub(crate) fn source(&self) -> &Value {
         &self.0.source
+    }
+
+    /// The schema as wiring reads it; none when it is too large for that or written in an unknown dialect.
+    pub(crate) fn document(&self) -> Option<&Arc<Document>> {
+        self.0.document.get_or_init(|| Document::new(&self.0.source)).as_ref()
     }
 
     /// Whether a validator can be built of it. A schema of which its meta-schema is proof enough waits with that until

@@ -225,9 +225,15 @@ impl<R: Runtime> ToolDef<R> {
         &self.0.description
     }
 
-    /// JSON Schema of the arguments; none means anything is accepted.
+    /// JSON Schema of the arguments; none means anything is accepted. Of a composite without a written one it is what its
+    /// steps need ([`CompositeBody::inferred_input`]).
     pub fn input_schema(&self) -> Option<&Value> {
-        self.0.input.as_ref().map(CompiledSchema::source)
+        self.wired_input().map(CompiledSchema::source)
+    }
+
+    /// What arguments must fit: the written schema, or what the steps of a composite need.
+    pub(crate) fn wired_input(&self) -> Option<&CompiledSchema> {
+        self.0.input.as_ref().or_else(|| self.composite()?.derived.inferred_input.as_ref())
     }
 
     /// JSON Schema of the output, when the tool declares one.
@@ -380,6 +386,11 @@ impl<R: Runtime> ToolDef<R> {
     /// [`SchemaError`] when the remaining schema is no schema.
     pub fn with_pinned(&self, pinned: crate::value::Object) -> Result<Self, SchemaError> {
         crate::schema::pin::pinned(self, pinned)
+    }
+
+    /// Whether every output of it is checked against its output schema. What a composite makes of other outputs is not.
+    pub(crate) fn is_output_checked(&self) -> bool {
+        self.composite().is_none_or(CompositeBody::promises_output)
     }
 
     pub(crate) fn root_node(&self) -> Arc<PathNode> {

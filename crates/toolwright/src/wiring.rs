@@ -6,13 +6,18 @@
 
 use crate::value::Value;
 
+mod bundle;
+pub(crate) mod check;
+pub(crate) mod contract;
 mod document;
 mod engine;
 mod leaf;
 mod node;
+mod path;
 mod reader;
 mod relate;
 mod witness;
+mod words;
 
 pub(crate) use document::Document;
 use engine::Engine;

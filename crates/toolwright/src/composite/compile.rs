@@ -15,8 +15,16 @@ pub(crate) struct Compiled {
     pub(crate) warnings: Vec<SpecIssue>,
 }
 
-/// Compiles a whole specification; on failure gives every bad reference, and the warnings.
-pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec<SpecIssue>> {
+/// A specification with references that cannot be read.
+pub(crate) struct Failed {
+    /// Every bad reference, and the warnings.
+    pub(crate) issues: Vec<SpecIssue>,
+    /// The mappings of the steps, with `null` where a reference is bad.
+    pub(crate) plans: Vec<Plan>,
+}
+
+/// Compiles a whole specification; on failure gives everything that can still be said of it.
+pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Failed> {
     let step_names: Vec<Text> = spec.steps.iter().map(|step| step.name.clone()).collect();
     let mut issues = Vec::new();
     let mut plan = |mapping: &Object, at: usize, prefix: &str| {
@@ -34,7 +42,7 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Vec
         .collect();
     let output = spec.output.as_ref().map(|mapping| plan(mapping, spec.steps.len(), "/output"));
     if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        return Err(issues);
+        return Err(Failed { issues, plans });
     }
     let literals = issues
         .iter()
@@ -105,5 +113,5 @@ fn forgetting(plans: Vec<Plan>, output: Option<&Plan>) -> Vec<Step> {
         *last = count;
     }
     let forget = |at: usize| last_use.iter().enumerate().filter(|(_, last)| **last == at).map(|(position, _)| position).collect();
-    plans.into_iter().enumerate().map(|(at, arguments)| Step { arguments, forget: forget(at) }).collect()
+    plans.into_iter().enumerate().map(|(at, arguments)| Step { arguments, proved: false, forget: forget(at) }).collect()
 }

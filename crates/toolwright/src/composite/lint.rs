@@ -1,13 +1,19 @@
 //! What can be found in a specification before anything runs, beyond its form:
 //! unknown tools, refused tools, arguments that a tool does not take or needs.
 
+use std::cell::Cell;
+
 use super::compile::compile;
 use super::spec::{CompositeSpec, Severity, SpecIssue, StepSpec};
 use crate::gate::Chainability;
+use crate::limits;
 use crate::reference::Dialect;
+use crate::reference::template::Plan;
 use crate::runtime::Runtime;
+use crate::schema::CompiledSchema;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
+use crate::wiring::check::{self, Known, Sources, Target};
 
 /// The tool of a name now, and whether a step may use it.
 pub(crate) type Judge<'a, R> = dyn Fn(&str) -> (Option<ToolDef<R>>, Chainability) + 'a;
@@ -21,15 +27,26 @@ pub(crate) const INVALID_INPUT: &str = "invalid_input";
 pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &Judge<'_, R>, known: &[&str]) -> Vec<SpecIssue> {
     let (spec, mut issues) = CompositeSpec::read_all(spec, dialect);
     let Some(spec) = spec else { return issues };
-    match compile(&Text::new(), &spec) {
-        Ok(compiled) => issues.extend(compiled.warnings),
-        Err(found) => issues.extend(found),
-    }
+    let (plans, output) = match compile(&Text::new(), &spec) {
+        Ok(compiled) => {
+            issues.extend(compiled.warnings);
+            (compiled.program.steps.into_iter().map(|step| step.arguments).collect(), compiled.program.output)
+        }
+        Err(failed) => {
+            issues.extend(failed.issues);
+            (failed.plans, None)
+        }
+    };
+    let bad = bad_places(&issues);
+    let judged: Vec<(Option<ToolDef<R>>, Chainability)> = spec.steps.iter().map(|step| judge(&step.tool)).collect();
+    let input = spec.input.clone().map(CompiledSchema::new);
+    let sources = sources(input.as_ref(), false, judged.iter().map(|(tool, _)| tool.as_ref()), false);
     // Only a composer has a dialect of its own.
     let code = if dialect.is_some() { INVALID_ARGS } else { INVALID_INPUT };
     // A step without a tool was named above.
     for (index, step) in spec.steps.iter().enumerate().filter(|(_, step)| !step.tool.trim().is_empty()) {
-        let (tool, verdict) = judge(&step.tool);
+        let Some((tool, verdict)) = judged.get(index) else { break };
+        let verdict = *verdict;
         match tool {
             None if verdict == Chainability::NoGate => {
                 issues.extend(not_allowed(index, step, verdict));
@@ -38,9 +55,14 @@ pub(crate) fn lint<R: Runtime>(spec: &Value, dialect: Option<Dialect>, judge: &J
             None => issues.push(unknown_tool(index, step, known)),
             Some(tool) => {
                 issues.extend(not_allowed(index, step, verdict));
-                issues.extend(wiring(index, step, &tool, code));
+                if let Some(plan) = plans.get(index) {
+                    issues.extend(wiring(index, plan, tool, code, &sources, &bad).issues);
+                }
             }
         }
+    }
+    if let Some(output) = &output {
+        issues.extend(check::output("/output", output, &sources, &bad));
     }
     if spec.dialect.is_page() {
         issues.extend(page_names(&spec));
@@ -73,46 +95,49 @@ pub(crate) fn unknown_tool(index: usize, step: &StepSpec, known: &[&str]) -> Spe
     }
 }
 
-/// Arguments that a tool does not take although it takes no others, and required ones that are never given. `code` is
-/// that of the call that would end with it.
-pub(crate) fn wiring<R: Runtime>(index: usize, step: &StepSpec, tool: &ToolDef<R>, code: &'static str) -> Vec<SpecIssue> {
-    let Some(schema) = tool.input_schema() else { return Vec::new() };
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let mut issues = Vec::new();
-    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none();
-    if closed {
-        let known: Vec<&str> = properties.iter().flat_map(|properties| properties.keys().map(Text::as_str)).collect();
-        for key in step.input_mapping.keys().filter(|key| !known.contains(&key.as_str())) {
-            let near = crate::nearest::nearest(key, known.iter().copied());
-            let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let help = near.map_or_else(
-                || format!("it takes {}", if listed.is_empty() { "no arguments" } else { &listed }),
-                |near| format!("did you mean `{near}`?"),
-            );
-            issues.push(SpecIssue {
-                severity: Severity::Error,
-                code,
-                message: format!("`{}` takes no argument `{}`", step.tool, crate::cut(key, 60)),
-                help: Some(help),
-                pointer: format!("/steps/{index}/inputMapping/{}", key.replace('~', "~0").replace('/', "~1")),
-                span: None,
-                fix: None,
-            });
-        }
-    }
-    let required = schema.get("required").and_then(Value::as_array).unwrap_or_default();
-    for name in required.iter().filter_map(Value::as_str).filter(|name| step.input_mapping.get(name).is_none()) {
-        issues.push(SpecIssue {
-            severity: Severity::Error,
-            code,
-            message: format!("`{}` needs the argument `{name}`, and the step does not give it", step.tool),
-            help: Some(format!("add `{name}` to the step's `inputMapping`")),
-            pointer: format!("/steps/{index}/inputMapping"),
-            span: None,
-            fix: None,
-        });
-    }
-    issues
+/// What steps can refer to, as far as it is known: the outputs of `tools`, in the order of the steps.
+pub(crate) fn sources<'a, R: Runtime>(
+    input: Option<&CompiledSchema>,
+    input_enforced: bool,
+    tools: impl IntoIterator<Item = Option<&'a ToolDef<R>>>,
+    enforced: bool,
+) -> Sources {
+    let known = |schema: Option<&CompiledSchema>, owner: Option<Text>, enforced| Known {
+        document: schema.and_then(CompiledSchema::document).cloned(),
+        owner,
+        learned: None,
+        enforced,
+    };
+    let outputs = tools.into_iter().map(|tool| match tool {
+        // What a composite makes itself is not checked again when it leaves it.
+        Some(tool) => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
+        None => known(None, None, false),
+    });
+    Sources { outputs: outputs.collect(), input: known(input, None, input_enforced), left: Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX) }
+}
+
+/// The wires of one step against its tool. `code` is that of a call that would end because of its arguments; `bad` are
+/// the places of references that cannot be read.
+pub(crate) fn wiring<R: Runtime>(
+    index: usize,
+    plan: &Plan,
+    tool: &ToolDef<R>,
+    code: &'static str,
+    sources: &Sources,
+    bad: &[String],
+) -> check::Wires {
+    let input = tool.wired_input().and_then(CompiledSchema::document);
+    let target = Target { tool: tool.name(), input, code };
+    let mut wires = check::step(&format!("/steps/{index}/inputMapping"), plan, &target, sources, bad);
+    wires.proved |= tool.0.input.is_none();
+    wires
+}
+
+/// The places of references that cannot be read.
+pub(crate) fn bad_places(issues: &[SpecIssue]) -> Vec<String> {
+    let bad =
+        issues.iter().filter(|issue| issue.severity == Severity::Error && matches!(issue.code, "invalid_reference" | "forward_reference"));
+    bad.map(|issue| issue.pointer.clone()).collect()
 }
 
 fn page_names(spec: &CompositeSpec) -> Vec<SpecIssue> {

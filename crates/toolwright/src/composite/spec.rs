@@ -206,7 +206,7 @@ impl CompositeSpec {
         let failed = issues.iter().any(|issue| issue.severity == Severity::Error);
         match spec {
             Some(spec) if !failed => return Ok((spec, issues)),
-            Some(spec) => issues.extend(compile(&Text::new(), &spec).err().into_iter().flatten()),
+            Some(spec) => issues.extend(compile(&Text::new(), &spec).err().into_iter().flat_map(|failed| failed.issues)),
             None => {}
         }
         Err(SpecError { issues })

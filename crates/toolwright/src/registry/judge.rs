@@ -20,6 +20,19 @@ pub(super) struct Linked {
     pub(super) links: Vec<usize>,
     pub(super) derived: Derived,
     pub(super) compiled: Option<Compiled>,
+    /// What the steps need of the input, when nobody wrote its schema.
+    pub(super) inferred: Option<CompiledSchema>,
+}
+
+/// The schema of the input that the steps need, when it can be used.
+fn inferred_input<R: Runtime>(compiled: Option<&Compiled>, tools: &[Option<&ToolDef<R>>]) -> Option<CompiledSchema> {
+    let program = &compiled?.program;
+    let documents = tools.iter().map(|tool| tool.and_then(|tool| tool.wired_input()?.document()));
+    let steps = program.steps.iter().map(|step| &step.arguments).zip(documents);
+    let schema = crate::wiring::contract::inferred(steps, program.output.as_deref())?;
+    let schema = CompiledSchema::new(schema);
+    let small = schema.source().weight() <= limits::DERIVED_SCHEMA_BYTES_MAX;
+    (small && takes_objects(schema.source()).is_ok() && schema.verify().is_ok()).then_some(schema)
 }
 
 impl<R: Runtime> View<R> {
@@ -180,17 +193,23 @@ impl<R: Runtime> View<R> {
         }
         faults.extend(deep_parts(composite).into_iter().map(RegisterFault::Spec));
         // What nests too deep was named above, and nothing may go down into it.
+        let mut failed = None;
         match (!deep(&written)).then(|| compile(&composite.head.def.name, spec)) {
             None => {}
             Some(Ok(compiled)) => {
                 faults.extend(compiled.warnings.iter().cloned().map(RegisterFault::Spec));
                 linked.compiled = Some(compiled);
             }
-            Some(Err(found)) => faults.extend(found.into_iter().map(RegisterFault::Spec)),
+            Some(Err(found)) => {
+                let bad = lint::bad_places(&found.issues);
+                faults.extend(found.issues.into_iter().map(RegisterFault::Spec));
+                failed = Some((found.plans, bad));
+            }
         }
         for (index, step) in spec.steps.iter().enumerate() {
             self.link_step(index, step, composite, &mut linked, faults);
         }
+        self.judge_wiring(composite, &mut linked, failed, faults);
         let max = self.options.policy.depth;
         if linked.derived.depth > max {
             faults.push(RegisterFault::TooDeep { depth: linked.derived.depth, max });
@@ -220,11 +239,48 @@ impl<R: Runtime> View<R> {
         if entry.audience() != own && !self.options.policy.hidden.contains(&step.tool) {
             wrong(audience_issue(index, &step.tool, entry.audience(), own));
         }
-        lint::wiring(index, step, &entry.tool, lint::INVALID_INPUT).into_iter().for_each(&mut wrong);
         if self.ends_turn(Some(&entry.index)) && index + 1 < composite.spec.steps.len() {
             faults.push(RegisterFault::TerminalInside { index, step: step.name.clone() });
         }
         linked.derived.add(step, Some(&entry.tool));
+    }
+
+    /// Every argument of every step against what can arrive there. A step is marked when whatever arrives fits.
+    fn judge_wiring(
+        &self,
+        composite: &Composite<R>,
+        linked: &mut Linked,
+        failed: Option<(Vec<Plan>, Vec<String>)>,
+        faults: &mut Vec<RegisterFault>,
+    ) {
+        let steps = &composite.spec.steps;
+        let tools: Vec<Option<&ToolDef<R>>> = steps.iter().map(|step| self.get(&step.tool).map(|entry| &entry.tool)).collect();
+        let (plans, bad) = failed.unwrap_or_default();
+        if composite.head.def.input.is_none() {
+            linked.inferred = inferred_input(linked.compiled.as_ref(), &tools);
+        }
+        let written = composite.head.def.input.as_ref();
+        let sources = lint::sources(written.or(linked.inferred.as_ref()), written.is_some(), tools.iter().copied(), true);
+        let mut proved = Vec::with_capacity(steps.len());
+        for (index, (step, tool)) in steps.iter().zip(&tools).enumerate() {
+            let compiled = linked.compiled.as_ref().and_then(|compiled| compiled.program.steps.get(index)).map(|step| &step.arguments);
+            let (Some(plan), Some(tool)) = (compiled.or_else(|| plans.get(index)), tool) else {
+                proved.push(false);
+                continue;
+            };
+            let wires = lint::wiring(index, plan, tool, lint::INVALID_INPUT, &sources, &bad);
+            proved.push(wires.proved);
+            faults.extend(wires.issues.into_iter().map(|issue| RegisterFault::Step { index, step: step.name.clone(), issue }));
+        }
+        if let Some(compiled) = &mut linked.compiled {
+            if let Some(output) = &compiled.program.output {
+                let issues = crate::wiring::check::output("/output", output, &sources, &bad);
+                faults.extend(issues.into_iter().map(RegisterFault::Spec));
+            }
+            for (step, proved) in compiled.program.steps.iter_mut().zip(proved) {
+                step.proved = proved;
+            }
+        }
     }
 
     /// A composite serves what each of its steps serves.

@@ -16,6 +16,7 @@ use crate::value::{Text, Value};
 pub(super) struct Engine {
     /// Steps that may still be taken.
     left: u32,
+    allowed: u32,
     /// Pairs that are being compared: met again, they are taken to fit.
     pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
     pub(super) deep: u32,
@@ -27,8 +28,14 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new() -> Self {
+        Self::within_steps(limits::WIRING_STEPS_MAX)
+    }
+
+    /// One that takes at most so many steps.
+    pub(super) fn within_steps(left: u32) -> Self {
         Self {
-            left: limits::WIRING_STEPS_MAX,
+            left,
+            allowed: left,
             under_way: HashSet::new(),
             deep: 0,
             patterns: HashMap::new(),
@@ -41,6 +48,11 @@ impl Engine {
     /// Takes one step; false when there are none left.
     pub(super) fn tick(&mut self) -> bool {
         self.spend(1)
+    }
+
+    /// Steps taken so far.
+    pub(super) fn spent(&self) -> u32 {
+        self.allowed.saturating_sub(self.left)
     }
 
     pub(super) fn spend(&mut self, steps: u32) -> bool {

@@ -183,7 +183,10 @@ fn arguments_are_checked_before_the_tool_and_every_problem_is_named() {
     let log = Log::new();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "o": {"type": "object", "properties": {"a/b": {"type": "string"}}}}, "required": ["q"]});
     let strict = log.close(tool("strict", "A tool").writes().input_schema(schema), |input| Ok(input.into()));
-    let spec = steps(&[("a", "echo", json!({"n": "x"})), ("b", "strict", json!({"n": "$prev.n", "o": {"a/b": 7}, "q": "$input.q?"}))]);
+    let spec = steps(&[
+        ("a", "echo", json!({"n": "x", "k": 7})),
+        ("b", "strict", json!({"n": "$prev.n", "o": {"a/b": "$prev.k"}, "q": "$steps[0].q?"})),
+    ]);
     let error = block_on(run_main([log.echo("echo"), strict], &spec, json!({}))).unwrap_err();
     assert_eq!(error.code(), "invalid_input");
     assert!(error.message().starts_with("Step \"b\" (tool: \"strict\") refused: invalid_input: "), "{error}");

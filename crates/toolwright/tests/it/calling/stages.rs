@@ -198,12 +198,14 @@ impl Stage {
         });
         match self.door {
             Door::Step => {
-                let mut steps = Composite::of(App::tool("around", "Has it as a step"));
-                // The one before it would be too deep as well.
-                if self.stop != Stop::TooDeep {
-                    steps = steps.step("first", "first", json!({}));
-                }
-                registry.register(first).unwrap().register(steps.step("t", "t", self.input())).unwrap();
+                let steps = Composite::of(App::tool("around", "Has it as a step"));
+                let steps = match self.stop {
+                    // The one before it would be too deep as well.
+                    Stop::TooDeep => steps.step("t", "t", self.input()),
+                    // What is written for it is looked at when it is registered; what another step gives is not known.
+                    _ => steps.step("first", "first", self.input()).step("t", "t", json!({ "x": "$prev.x" })),
+                };
+                registry.register(first).unwrap().register(steps).unwrap();
             }
             _ => {
                 registry.register(around).unwrap();

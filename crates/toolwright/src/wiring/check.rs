@@ -1,0 +1,617 @@
+//! The wires of one step: every argument against what can arrive there.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::document::Document;
+use super::engine::{self, Engine, names_of, sizes};
+use super::node::{Branch, Conj, Item, Items, Made, Node, Part, Shape, Tri};
+use super::path::{Followed, some_object};
+use super::relate::Rel;
+use super::{Slip, Verdict, verdict, words};
+use crate::composite::spec::{Fix, Severity, SpecIssue};
+use crate::limits;
+use crate::nearest::nearest;
+use crate::reference::template::{Plan, RefPlan, Source};
+use crate::value::{Text, Value};
+
+/// The code of what may slip through.
+pub(crate) const MAY_NOT_FIT: &str = "may_not_fit";
+/// The code of a path that leads nowhere.
+const UNRESOLVED: &str = "unresolved_reference";
+
+/// Something that steps can refer to.
+#[derive(Clone)]
+pub(crate) struct Known {
+    /// Its schema; none when nothing is known.
+    pub(crate) document: Option<Arc<Document>>,
+    /// Who gives it: a tool's name; none for the input.
+    pub(crate) owner: Option<Text>,
+    /// From how many outputs its schema was learned, when nobody declared it.
+    pub(crate) learned: Option<u32>,
+    /// Whether every run checks it against that schema.
+    pub(crate) enforced: bool,
+}
+
+/// What a step can refer to.
+pub(crate) struct Sources {
+    pub(crate) input: Known,
+    pub(crate) outputs: Vec<Known>,
+    /// Steps of all checks of one composite together.
+    pub(crate) left: Cell<u32>,
+}
+
+/// The tool at the end of the wires.
+pub(crate) struct Target<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: Option<&'a Arc<Document>>,
+    /// The code of a call that would end because of its arguments.
+    pub(crate) code: &'static str,
+}
+
+/// What was found about one step.
+#[derive(Default)]
+pub(crate) struct Wires {
+    pub(crate) issues: Vec<SpecIssue>,
+    /// Whatever arrives, its arguments fit.
+    pub(crate) proved: bool,
+}
+
+/// Checks all arguments of one step. `bad` are places whose references could not be read.
+pub(crate) fn step(pointer: &str, plan: &Plan, target: &Target<'_>, sources: &Sources, bad: &[String]) -> Wires {
+    let mut check = Check { target, sources, bad, engine: engine_within(sources), issues: Vec::new() };
+    let proved = match target.input {
+        Some(document) => check.mapping(Bit::Plan(plan), &engine::whole(document), pointer, ""),
+        None => {
+            check.references(Bit::Plan(plan), pointer);
+            false
+        }
+    };
+    sources.left.set(sources.left.get().saturating_sub(check.engine.spent()));
+    Wires { issues: check.issues, proved }
+}
+
+/// Looks only at where references lead.
+pub(crate) fn output(pointer: &str, plan: &Plan, sources: &Sources, bad: &[String]) -> Vec<SpecIssue> {
+    let target = Target { tool: "", input: None, code: UNRESOLVED };
+    step(pointer, plan, &target, sources, bad).issues
+}
+
+fn engine_within(sources: &Sources) -> Engine {
+    Engine::within_steps(sources.left.get().min(limits::WIRING_STEPS_MAX))
+}
+
+/// A part of a mapping.
+#[derive(Clone)]
+enum Bit<'p> {
+    Plan(&'p Plan),
+    Literal(Value),
+}
+
+impl<'p> Bit<'p> {
+    fn members(&self) -> Option<Vec<(Text, Bit<'p>)>> {
+        match self {
+            Bit::Plan(Plan::Object { shape, members, .. }) => Some(shape.keys().cloned().zip(members.iter().map(Bit::Plan)).collect()),
+            Bit::Plan(Plan::Literal(value)) => Bit::Literal(value.clone()).members(),
+            Bit::Plan(_) => None,
+            Bit::Literal(value) => {
+                let members = value.as_object()?.iter();
+                Some(members.map(|(key, member)| (key.clone(), Bit::Literal(member.clone()))).collect())
+            }
+        }
+    }
+}
+
+struct Check<'a> {
+    target: &'a Target<'a>,
+    sources: &'a Sources,
+    bad: &'a [String],
+    engine: Engine,
+    issues: Vec<SpecIssue>,
+}
+
+impl Check<'_> {
+    /// An object that is made member by member, where an object is wanted. True when it is proved to fit.
+    fn mapping(&mut self, plan: Bit<'_>, to: &Conj, pointer: &str, argument: &str) -> bool {
+        let node = self.engine.read_all(to);
+        if node.is_any() {
+            self.references(plan, pointer);
+            return true;
+        }
+        let forms = objects_of(&node);
+        let (Some(members), [Branch { shape: Shape::Object(parts), exact }]) = (plan.members(), forms.as_slice()) else {
+            return self.whole(plan, to, pointer, argument);
+        };
+        let wanted = self.engine.required(parts);
+        let named = self.engine.named(parts).unwrap_or_default();
+        let given: Vec<Text> = members.iter().map(|(key, _)| key.clone()).collect();
+        let mut proved = *exact && sizes(parts).least == 0 && sizes(parts).most.is_none() && names_of(parts).is_empty();
+        for (key, member) in members {
+            let at = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let conj = self.engine.member(parts, &key);
+            if self.engine.read_all(&conj).is_never() {
+                self.one_too_many(&key, &named, &given, at, argument);
+                proved = false;
+                continue;
+            }
+            let inner = if argument.is_empty() { key.to_string() } else { format!("{argument}{}", super::relate::segment(&key)) };
+            proved &= self.member(member, &conj, &at, &inner, wanted.contains(&key));
+        }
+        for key in wanted.iter().filter(|key| !given.contains(key)) {
+            proved = false;
+            self.not_given(key, &named, &given, pointer, argument);
+        }
+        proved
+    }
+
+    fn member(&mut self, plan: Bit<'_>, to: &Conj, pointer: &str, argument: &str, needed: bool) -> bool {
+        if self.bad.iter().any(|bad| bad == pointer) {
+            return false;
+        }
+        match &plan {
+            Bit::Plan(Plan::Reference(reference)) => self.reference(reference, to, pointer, argument, needed),
+            Bit::Literal(value) | Bit::Plan(Plan::Literal(value)) if value.as_object().is_none() => {
+                self.literal(value, to, pointer, argument)
+            }
+            _ if plan.members().is_some() => self.mapping(plan, to, pointer, argument),
+            _ => self.whole(plan, to, pointer, argument),
+        }
+    }
+
+    fn literal(&mut self, value: &Value, to: &Conj, pointer: &str, argument: &str) -> bool {
+        let node = self.engine.read_all(to);
+        match self.engine.holds(&node, value) {
+            Tri::Yes => !holds_integral_decimal(value),
+            Tri::Unknown => false,
+            Tri::No => {
+                let takes = self.engine.describe(to);
+                let values: Vec<&str> = node.branches.iter().flat_map(|branch| texts(branch)).collect();
+                let near = value.as_str().and_then(|text| nearest(text, values.iter().copied()));
+                let why = self.why_not(value, &node);
+                let message = format!("{} takes {takes}, and this is {}{why}", self.argument(argument), words::shown(value));
+                let help = match near {
+                    Some(near) => Some(format!("did you mean `{near}`?")),
+                    None if value.as_str().is_some_and(|text| text.starts_with('$')) => {
+                        Some("a text that begins with `$$` is sent without its first `$`".into())
+                    }
+                    None => None,
+                };
+                let fix = near.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
+                self.issues.push(SpecIssue {
+                    severity: Severity::Error,
+                    code: self.target.code,
+                    message,
+                    help,
+                    pointer: pointer.into(),
+                    span: None,
+                    fix,
+                });
+                false
+            }
+        }
+    }
+
+    /// Which constraint a literal of the right kind breaks.
+    fn why_not(&mut self, value: &Value, node: &Node) -> String {
+        for branch in &node.branches {
+            if let Shape::Scalars(scalars) = &branch.shape {
+                let leaf = if matches!(value, Value::String(_)) { scalars.string.as_ref() } else { scalars.number.as_ref() };
+                if let Some(leaf) = leaf.filter(|leaf| !leaf.constraints.is_empty() && matches!(value, Value::String(_) | Value::Number(_)))
+                {
+                    let bare = super::leaf::Leaf::bare(leaf.kind);
+                    let what = super::leaf::words(&bare, leaf, Some(value));
+                    return format!(": it takes no {what}");
+                }
+            }
+        }
+        String::new()
+    }
+
+    fn reference(&mut self, reference: &RefPlan, to: &Conj, pointer: &str, argument: &str, needed: bool) -> bool {
+        let Some((followed, known)) = self.followed(reference, pointer) else { return false };
+        if reference.optional && needed && followed.missing == Tri::Yes {
+            let message = format!("{} is needed, and `{}` leaves it out when it is missing", self.argument(argument), written(reference));
+            let help = "let the source promise it, or take it from somewhere that always has it";
+            self.warn(message, Some(help.into()), pointer, None, None);
+        }
+        let left_out = reference.optional && needed && followed.missing != Tri::No;
+        let mut slips = Vec::new();
+        let rel = self.relate(&followed.conj, to, &mut slips);
+        match verdict(rel, slips) {
+            Verdict::Fits => known.enforced && known.learned.is_none() && !left_out,
+            Verdict::Unknown => false,
+            Verdict::MayNotFit(slips) => {
+                // A null for an argument that need not be given is left out.
+                let only_null = !slips.is_empty() && slips.iter().all(|slip| slip.path.is_empty() && slip.what == "`null`");
+                if needed || !only_null {
+                    self.may_not_fit(reference, &known, &slips, pointer, argument);
+                }
+                false
+            }
+            Verdict::CannotFit(slips) => {
+                self.cannot_fit(reference, &followed, &known, to, &slips, pointer, argument);
+                false
+            }
+        }
+    }
+
+    /// Something that is made of several parts, compared as a whole.
+    fn whole(&mut self, plan: Bit<'_>, to: &Conj, pointer: &str, argument: &str) -> bool {
+        let before = self.issues.len();
+        let (node, certain) = self.made(&plan, pointer);
+        if self.issues.len() > before {
+            return false;
+        }
+        let mut slips = Vec::new();
+        let rel = self.relate(&vec![Item::Made(node)], to, &mut slips);
+        match verdict(rel, slips) {
+            Verdict::Fits => certain,
+            Verdict::Unknown => false,
+            Verdict::MayNotFit(slips) => {
+                let message = format!("{} may get {}, which it does not take", self.argument(argument), words::slips(&slips));
+                self.warn(message, None, pointer, None, None);
+                false
+            }
+            Verdict::CannotFit(slips) => {
+                let takes = self.engine.describe(to);
+                let message = match slips.is_empty() {
+                    true => format!("{} takes {takes}, and this can never be one", self.argument(argument)),
+                    false => format!("{} takes {takes}, and this gives {}", self.argument(argument), words::slips(&slips)),
+                };
+                self.error(self.target.code, message, None, pointer, None, None);
+                false
+            }
+        }
+    }
+
+    fn relate(&mut self, from: &Conj, to: &Conj, slips: &mut Vec<Slip>) -> Rel {
+        self.engine.slips.clear();
+        let rel = self.engine.relate_all(from, to);
+        slips.append(&mut self.engine.slips);
+        rel
+    }
+
+    /// The node of what a part makes, and whether every run checks what flows into it.
+    fn made(&mut self, plan: &Bit<'_>, pointer: &str) -> (Arc<Node>, bool) {
+        let inner = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+        let shape = match plan {
+            Bit::Literal(value) | Bit::Plan(Plan::Literal(value)) => {
+                return (Arc::new(Node::values(vec![value.clone()])), !holds_integral_decimal(value));
+            }
+            Bit::Plan(Plan::Reference(reference)) => {
+                let Some((followed, known)) = self.followed(reference, pointer) else { return (Arc::new(Node::unknown()), false) };
+                let node = self.engine.read_all(&followed.conj);
+                return (Arc::new(node), known.enforced && known.learned.is_none());
+            }
+            Bit::Plan(Plan::Object { shape, members, .. }) => {
+                let mut certain = true;
+                let mut all = Vec::with_capacity(members.len());
+                for (key, member) in shape.keys().zip(members) {
+                    let (node, enforced) = self.made(&Bit::Plan(member), &inner(key));
+                    certain &= enforced;
+                    let optional = matches!(member, Plan::Reference(RefPlan { optional: true, .. }));
+                    all.push(Made { key: key.clone(), node, optional });
+                }
+                (Shape::Object(vec![Part::Made(Arc::new(all))]), certain)
+            }
+            Bit::Plan(Plan::Array(items)) => {
+                let mut certain = true;
+                let mut all = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    let (node, enforced) = self.made(&Bit::Plan(item), &inner(&index.to_string()));
+                    certain &= enforced;
+                    all.push(node);
+                }
+                // An item whose value is missing is left out, and then the others move up.
+                let moves = items.iter().any(|item| matches!(item, Plan::Reference(RefPlan { optional: true, .. })));
+                let shape = Shape::Array(vec![Items::Made(Arc::new(all))]);
+                return (Arc::new(Node { branches: vec![Branch { shape, exact: !moves }] }), certain && !moves);
+            }
+        };
+        let (shape, certain) = shape;
+        (Arc::new(Node { branches: vec![Branch { shape, exact: true }] }), certain)
+    }
+
+    /// Looks only at where the references of a part lead.
+    fn references(&mut self, plan: Bit<'_>, pointer: &str) {
+        match &plan {
+            Bit::Plan(Plan::Reference(reference)) => {
+                self.followed(reference, pointer);
+            }
+            Bit::Plan(Plan::Object { .. }) => {
+                for (key, member) in plan.members().unwrap_or_default() {
+                    self.references(member, &format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")));
+                }
+            }
+            Bit::Plan(Plan::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.references(Bit::Plan(item), &format!("{pointer}/{index}"));
+                }
+            }
+            Bit::Plan(Plan::Literal(_)) | Bit::Literal(_) => {}
+        }
+    }
+
+    /// Where a reference leads; none when it leads nowhere, which was told.
+    fn followed(&mut self, reference: &RefPlan, pointer: &str) -> Option<(Followed, Known)> {
+        let sources = self.sources;
+        let known = match reference.source {
+            Source::Input => sources.input.clone(),
+            Source::Step(position) => sources.outputs.get(position)?.clone(),
+            Source::Null => {
+                let known = Known { document: None, owner: None, learned: None, enforced: true };
+                return Some((Followed::of(vec![Item::Made(Arc::new(Node::values(vec![Value::Null])))]), known));
+            }
+            Source::Nothing => {
+                let known = Known { document: None, owner: None, learned: None, enforced: false };
+                return Some((Followed::unknown(), known));
+            }
+        };
+        let followed = match (&known.document, reference.source) {
+            (Some(document), _) => self.engine.follow(engine::whole(document), &reference.path),
+            // Arguments are always an object.
+            (None, Source::Input) if reference.path.is_empty() => Followed::of(some_object()),
+            (None, _) => Followed::unknown(),
+        };
+        if self.leads_nowhere(reference, &followed, &known, pointer) {
+            return None;
+        }
+        self.may_be_missing(reference, &followed, &known, pointer);
+        Some((followed, known))
+    }
+
+    fn leads_nowhere(&mut self, reference: &RefPlan, followed: &Followed, known: &Known, pointer: &str) -> bool {
+        let Some(dead) = &followed.dead else { return false };
+        let segment = reference.written.reference.path.get(dead.hop);
+        let span = segment.map(|segment| segment.span.clone());
+        let name = segment.map(|segment| segment_text(segment.key.as_ref(), segment.index)).unwrap_or_default();
+        let near = nearest(&name, dead.known.iter().map(Text::as_str)).map(str::to_owned);
+        let inside = reference.path.iter().take(dead.hop).map(hop_text).collect::<String>();
+        let giver = giver(known);
+        let at = if inside.is_empty() { String::new() } else { format!(" in `{inside}`") };
+        let message = match dead.instead {
+            Some(instead) => format!("{giver} has no `{name}`{at}: there is {instead}"),
+            None => format!("{giver} has no `{name}`{at}"),
+        };
+        let fix = near.as_ref().and_then(|near| replaced(reference, dead.hop, near));
+        let help = match (&fix, dead.known.is_empty()) {
+            (Some(text), _) => Some(format!("did you mean `{text}`?")),
+            (None, false) => Some(format!("there is {}", words::names(&dead.known))),
+            (None, true) => None,
+        };
+        let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
+        // What was only seen so far may be more; and what may be missing ends no run.
+        match (known.learned, reference.optional) {
+            (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
+            (Some(_), _) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
+            (None, true) => self.warn(format!("{message}, so it is always left out"), help, pointer, span, fix),
+        }
+        true
+    }
+
+    fn may_be_missing(&mut self, reference: &RefPlan, followed: &Followed, known: &Known, pointer: &str) {
+        let (false, Tri::Yes) = (reference.optional, followed.missing) else { return };
+        let (giver, shown) = (giver(known), written(reference));
+        let Some(loose) = &followed.loose else {
+            let message = format!("`{shown}` may be missing: {giver} does not promise it{}", learned(known));
+            let help = "a run in which it is missing ends here; write `?` at its end to leave the argument out then";
+            return self.warn(message, Some(help.into()), pointer, None, None);
+        };
+        let segment = reference.written.reference.path.get(loose.hop);
+        let span = segment.map(|segment| segment.span.clone());
+        let name = segment.map(|segment| segment_text(segment.key.as_ref(), segment.index)).unwrap_or_default();
+        let near = if loose.unnamed { nearest(&name, loose.known.iter().map(Text::as_str)) } else { None };
+        if let Some(text) = near.and_then(|near| replaced(reference, loose.hop, near)) {
+            let message = format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known));
+            let fix = Fix::Value { pointer: pointer.into(), to: text.as_str().into() };
+            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, Some(fix));
+        }
+        let message = match loose.unnamed {
+            true => format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known)),
+            false => format!("`{shown}` may be missing: {giver} does not promise `{name}`{}", learned(known)),
+        };
+        let source = if known.owner.is_some() { "its output schema" } else { "the input's schema" };
+        let help = format!(
+            "a run in which it is missing ends here: write `{shown}?` to leave the argument out then, or make `{name}` `required` in {source}"
+        );
+        self.warn(message, Some(help), pointer, span, None);
+    }
+
+    fn may_not_fit(&mut self, reference: &RefPlan, known: &Known, slips: &[Slip], pointer: &str, argument: &str) {
+        let what = words::slips(slips);
+        let message =
+            format!("`{}` may give {what}, which {} does not take{}", written(reference), self.argument(argument), learned(known));
+        let source = if known.owner.is_some() { format!("the output schema of {}", giver(known)) } else { "the input's schema".into() };
+        let help = format!(
+            "the run would end at this step with `{}`; if that cannot happen, say so in {source}, otherwise take another value",
+            self.target.code
+        );
+        self.warn(message, Some(help), pointer, None, None);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of it is told")]
+    fn cannot_fit(
+        &mut self,
+        reference: &RefPlan,
+        followed: &Followed,
+        known: &Known,
+        to: &Conj,
+        slips: &[Slip],
+        pointer: &str,
+        argument: &str,
+    ) {
+        let (gives, takes) = (self.engine.describe(&followed.conj), self.engine.describe(to));
+        let shown = written(reference);
+        let detail = slips.iter().find(|slip| !slip.path.is_empty() || gives == takes);
+        let message = match detail {
+            Some(slip) if gives == takes || !slip.path.is_empty() => {
+                format!(
+                    "`{shown}` gives {gives} that {} never takes: {}",
+                    self.argument(argument),
+                    words::slips(std::slice::from_ref(slip))
+                )
+            }
+            _ => format!("`{shown}` gives {gives}, and {} takes {takes}", self.argument(argument)),
+        };
+        let message = format!("{message}{}", learned(known));
+        let help = self
+            .instead(reference, followed, to)
+            .or_else(|| Some(format!("no run can get past this step: it would end with `{}`", self.target.code)));
+        match known.learned {
+            Some(_) => self.warn(message, help, pointer, None, None),
+            None => self.error(self.target.code, message, help, pointer, None, None),
+        }
+    }
+
+    /// What could be taken in its place: one item, or a member that fits.
+    fn instead(&mut self, reference: &RefPlan, followed: &Followed, to: &Conj) -> Option<String> {
+        let shown = written(reference);
+        let base = shown.trim_end_matches('?').to_owned();
+        let node = self.engine.read_all(&followed.conj);
+        let [branch] = node.branches.as_slice() else { return None };
+        match &branch.shape {
+            Shape::Array(parts) => {
+                let item = engine::item_at(parts, 0);
+                let rel = self.engine.quietly(|engine| engine.relate_all(&item, to));
+                (rel.accepts != Tri::No).then(|| format!("to take one of them, write `{base}[0]`"))
+            }
+            Shape::Object(parts) => {
+                let names = self.engine.named(parts).unwrap_or_default();
+                let fitting: Vec<String> = names
+                    .into_iter()
+                    .take(limits::KEYS_SHOWN_MAX)
+                    .filter(|name| {
+                        let conj = self.engine.member(parts, name);
+                        self.engine.quietly(|engine| engine.relate_all(&conj, to)).rejects == Tri::No
+                    })
+                    .map(|name| format!("`{base}{}`", super::relate::segment(&name)))
+                    .collect();
+                (!fitting.is_empty()).then(|| format!("what would fit: {}", words::listed(&fitting)))
+            }
+            _ => None,
+        }
+    }
+
+    fn one_too_many(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: String, argument: &str) {
+        let near = nearest(key, named.iter().map(Text::as_str).filter(|name| !given.iter().any(|given| given == name)));
+        let tool = self.target.tool;
+        let message = match argument.is_empty() {
+            true => format!("`{tool}` takes no argument `{}`", crate::cut(key, 60)),
+            false => format!("{} takes no member `{}`", self.argument(argument), crate::cut(key, 60)),
+        };
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if named.is_empty() => "it takes no arguments".into(),
+            None => format!("it takes {}", words::names(named)),
+        };
+        let fix = near.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+        self.error(self.target.code, message, Some(help), &pointer, None, fix);
+    }
+
+    fn not_given(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: &str, argument: &str) {
+        let message = match argument.is_empty() {
+            true => format!("`{}` needs the argument `{key}`, and the step does not give it", self.target.tool),
+            false => format!("{} needs the member `{key}`, and the step does not give it", self.argument(argument)),
+        };
+        // One that was given under a wrong name was told as one too many.
+        let misspelt = given.iter().filter(|given| !named.contains(given)).any(|given| nearest(given, [key.as_str()]).is_some());
+        if misspelt && self.issues.iter().any(|issue| matches!(&issue.fix, Some(Fix::Key { to, .. }) if to == key)) {
+            return;
+        }
+        let help = match argument.is_empty() {
+            true => format!("add `{key}` to the step's `inputMapping`"),
+            false => format!("add `{key}` there"),
+        };
+        self.error(self.target.code, message, Some(help), pointer, None, None);
+    }
+
+    /// `` `limit` of `search` ``
+    fn argument(&self, argument: &str) -> String {
+        if argument.is_empty() {
+            return format!("`{}`", self.target.tool);
+        }
+        format!("`{}` of `{}`", crate::cut(argument, 80), self.target.tool)
+    }
+
+    fn warn(&mut self, message: String, help: Option<String>, pointer: &str, span: Option<std::ops::Range<usize>>, fix: Option<Fix>) {
+        let pointer = pointer.to_owned();
+        self.issues.push(SpecIssue { severity: Severity::Warning, code: MAY_NOT_FIT, message, help, pointer, span, fix });
+    }
+
+    fn error(
+        &mut self,
+        code: &'static str,
+        message: String,
+        help: Option<String>,
+        pointer: &str,
+        span: Option<std::ops::Range<usize>>,
+        fix: Option<Fix>,
+    ) {
+        let pointer = pointer.to_owned();
+        self.issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer, span, fix });
+    }
+}
+
+/// The only sort of objects among what a node holds, when there is one sort.
+fn objects_of(node: &Node) -> Vec<Branch> {
+    let listed = |branch: &Branch| matches!(&branch.shape, Shape::Values(values) if values.iter().any(|value| value.as_object().is_some()));
+    if node.branches.iter().any(|branch| listed(branch) || matches!(branch.shape, Shape::Any)) {
+        return Vec::new();
+    }
+    node.branches.iter().filter(|branch| matches!(branch.shape, Shape::Object(_))).cloned().collect()
+}
+
+fn texts(branch: &Branch) -> Vec<&str> {
+    match &branch.shape {
+        Shape::Values(values) => values.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a number in it is an integer that is written as a decimal: a call writes it as an integer where one is wanted.
+fn holds_integral_decimal(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => !number.is_written_as_integer() && number.is_integer(),
+        Value::Object(members) => members.values().iter().any(holds_integral_decimal),
+        Value::Array(_) => value.as_array().unwrap_or_default().iter().any(holds_integral_decimal),
+        _ => false,
+    }
+}
+
+fn written(reference: &RefPlan) -> String {
+    crate::cut(&reference.written.reference.text, limits::REFERENCE_SHOWN_CHARS_MAX)
+}
+
+fn giver(known: &Known) -> String {
+    known.owner.as_ref().map_or_else(|| "the input".into(), |owner| format!("`{}`", crate::cut(owner, 80)))
+}
+
+fn learned(known: &Known) -> String {
+    match known.learned {
+        None => String::new(),
+        Some(1) => " (its shape was learned from 1 output)".into(),
+        Some(count) => format!(" (its shape was learned from {count} outputs)"),
+    }
+}
+
+fn segment_text(key: Option<&Text>, index: Option<u32>) -> String {
+    key.map_or_else(|| index.map_or_else(String::new, |index| format!("[{index}]")), |key| crate::cut(key, 60))
+}
+
+fn hop_text(hop: &crate::reference::template::Hop) -> String {
+    hop.key.as_ref().map_or_else(|| hop.index.map_or_else(String::new, |index| format!("[{index}]")), super::relate::segment)
+}
+
+/// The reference with another name at one hop, when that can be written there.
+fn replaced(reference: &RefPlan, hop: usize, name: &str) -> Option<String> {
+    let written = &reference.written.reference;
+    let span = written.path.get(hop)?.span.clone();
+    let (before, after) = (written.text.get(..span.start)?, written.text.get(span.end..)?);
+    let quoted = written.text.get(span)?.starts_with('"');
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    match (quoted, plain) {
+        (true, _) => Some(format!("{before}{}{after}", Value::from(name).to_json_string())),
+        (false, true) => Some(format!("{before}{name}{after}")),
+        (false, false) => Some(format!("{}[{}]{after}", before.strip_suffix('.')?, Value::from(name).to_json_string())),
+    }
+}
