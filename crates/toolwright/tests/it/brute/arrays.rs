@@ -5,8 +5,11 @@ use toolwright::Value;
 use super::facets::Part;
 use super::instances::{Ask, Generator};
 
-/// Longer arrays than this are not made up.
+/// Longer arrays than this are made up once for each length, of one item over and over.
 const LENGTH_MAX: u64 = 260;
+
+/// Longer arrays than this are not made up.
+const LENGTH_MOST: u64 = 12_000;
 
 /// So many first items are told apart.
 const PLACES: usize = 4;
@@ -39,6 +42,9 @@ pub(super) fn candidates<'a>(generator: &mut Generator<'a>, ask: &Ask<'a, '_>) -
         (0..length).map(|place| at(place, turn + place * step).cloned()).collect()
     };
     let mut found: Vec<Value> = Vec::new();
+    for length in long(ask) {
+        found.extend(of(length, 0, 0).map(Value::array));
+    }
     for length in &lengths {
         // Different ones, all the same, and different ones again.
         found.extend([of(*length, 0, 1), of(*length, 0, 0), of(*length, 1, 1)].into_iter().flatten().map(Value::array));
@@ -95,6 +101,14 @@ fn wanted<'a>(generator: &mut Generator<'a>, ask: &Ask<'a, '_>, few: usize) -> V
         found.extend(generator.values(&Ask { must: &must, hints: &[], depth: ask.depth + 1, budget: few.min(4) }));
     }
     found
+}
+
+/// The lengths that are spoken of and too long to try much with.
+fn long(ask: &Ask<'_, '_>) -> Vec<usize> {
+    let bounds = ["minItems", "maxItems"].into_iter().flat_map(|keyword| {
+        ask.both().filter_map(move |part| part.get(keyword).and_then(Value::as_u64)).filter(|bound| (LENGTH_MAX..=LENGTH_MOST).contains(bound))
+    });
+    bounds.filter(|_| ask.depth == 0).filter_map(|bound| usize::try_from(bound).ok()).flat_map(|bound| [bound, bound + 1]).collect()
 }
 
 fn lengths(ask: &Ask<'_, '_>) -> Vec<usize> {
