@@ -390,7 +390,7 @@ impl<R: Runtime> Registry<R> {
         compiled: crate::composite::compile::Compiled,
     ) -> (ToolDef<R>, Vec<fingerprint::Fingerprint>) {
         let own_output = composite.head.def.output.is_some();
-        let output = self.view.derived_output(&composite, compiled.program.output.as_deref(), &linked.links);
+        let output = self.view.derived_output(&composite, compiled.program.output.as_deref(), &linked);
         let Composite { mut head, spec, .. } = composite;
         if let Some(schema) = output.filter(|_| !own_output) {
             head = head.output_schema(schema);

@@ -20,7 +20,6 @@ use crate::wiring::Document;
 pub(crate) mod integers;
 pub(crate) mod pin;
 mod plain;
-pub(crate) mod project;
 
 use integers::Integers;
 

@@ -65,6 +65,8 @@ pub struct Slip {
     pub path: String,
     /// What it is, in words: "`null`", "strings of more than 50 characters", "it may be missing".
     pub what: String,
+    /// Nothing describes it: members of an open object beyond those that are named.
+    pub(crate) undescribed: bool,
 }
 
 /// Whether what fits `source` always fits `target`.

@@ -10,9 +10,10 @@ use crate::gate::Chainability;
 use crate::limits;
 use crate::reference::template::Plan;
 use crate::runtime::Runtime;
-use crate::schema::{CompiledSchema, SchemaError, project};
+use crate::schema::{CompiledSchema, SchemaError};
 use crate::tool::{Body, Def, Goals, Origin, ToolDef};
 use crate::value::{Text, Value};
+use crate::wiring::contract;
 
 /// A composite's steps, linked to tools of one registry, and what follows from them.
 #[derive(Default)]
@@ -29,7 +30,7 @@ fn inferred_input<R: Runtime>(compiled: Option<&Compiled>, tools: &[Option<&Tool
     let program = &compiled?.program;
     let documents = tools.iter().map(|tool| tool.and_then(|tool| tool.wired_input()?.document()));
     let steps = program.steps.iter().map(|step| &step.arguments).zip(documents);
-    let schema = crate::wiring::contract::inferred(steps, program.output.as_deref())?;
+    let schema = contract::inferred(steps, program.output.as_deref())?;
     let schema = CompiledSchema::new(schema);
     let small = schema.source().weight() <= limits::DERIVED_SCHEMA_BYTES_MAX;
     (small && takes_objects(schema.source()).is_ok() && schema.verify().is_ok()).then_some(schema)
@@ -313,13 +314,11 @@ impl<R: Runtime> View<R> {
     }
 
     /// The last step's schema, or what the `output` mapping gives.
-    pub(super) fn derived_output(&self, composite: &Composite<R>, plan: Option<&Plan>, links: &[usize]) -> Option<Value> {
-        let schema_at = |link: &usize| self.entry(*link).and_then(|entry| entry.output_schema());
-        let Some(plan) = plan else { return schema_at(links.last()?).cloned() };
-        let outputs: Vec<Option<Value>> = links.iter().map(|link| schema_at(link).cloned()).collect();
-        let input = composite.input_or_spec();
-        let sources = project::Sources { input: input.as_ref(), outputs: &outputs };
-        let schema = project::schema_of(plan, &sources, limits::DERIVED_SCHEMA_BYTES_MAX)?;
+    pub(super) fn derived_output(&self, composite: &Composite<R>, plan: Option<&Plan>, linked: &Linked) -> Option<Value> {
+        let tools = || linked.links.iter().map(|link| self.entry(*link).map(|entry| &entry.tool));
+        let Some(plan) = plan else { return tools().next_back()??.output_schema().cloned() };
+        let input = composite.head.def.input.as_ref().or(linked.derived.inferred_input.as_ref());
+        let schema = contract::derived(plan, &lint::sources(input, false, tools(), false), limits::DERIVED_SCHEMA_BYTES_MAX)?;
         CompiledSchema::new(schema.clone()).verify().is_ok().then_some(schema)
     }
 

@@ -8,7 +8,7 @@ use super::engine::{self, Engine, names_of, sizes};
 use super::node::{Branch, Conj, Item, Items, Made, Node, Part, Shape, Tri};
 use super::path::{Followed, some_object};
 use super::relate::Rel;
-use super::{Slip, Verdict, verdict, words};
+use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
 use crate::nearest::nearest;
@@ -167,8 +167,11 @@ impl Check<'_> {
                 let takes = self.engine.describe(to);
                 let values: Vec<&str> = node.branches.iter().flat_map(|branch| texts(branch)).collect();
                 let near = value.as_str().and_then(|text| nearest(text, values.iter().copied()));
-                let why = self.why_not(value, &node);
-                let message = format!("{} takes {takes}, and this is {}{why}", self.argument(argument), words::shown(value));
+                let (shown, argument) = (words::shown(value), self.argument(argument));
+                let message = match self.why_not(value, &node) {
+                    Some(what) => format!("{argument} takes no {what}, and this is {shown}"),
+                    None => format!("{argument} takes {takes}, and this is {shown}"),
+                };
                 let help = match near {
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None if value.as_str().is_some_and(|text| text.starts_with('$')) => {
@@ -192,7 +195,7 @@ impl Check<'_> {
     }
 
     /// Which constraint a literal of the right kind breaks.
-    fn why_not(&mut self, value: &Value, node: &Node) -> String {
+    fn why_not(&self, value: &Value, node: &Node) -> Option<String> {
         for branch in &node.branches {
             if let Shape::Scalars(scalars) = &branch.shape {
                 let leaf = if matches!(value, Value::String(_)) { scalars.string.as_ref() } else { scalars.number.as_ref() };
@@ -200,11 +203,11 @@ impl Check<'_> {
                 {
                     let bare = super::leaf::Leaf::bare(leaf.kind);
                     let what = super::leaf::words(&bare, leaf, Some(value));
-                    return format!(": it takes no {what}");
+                    return Some(what);
                 }
             }
         }
-        String::new()
+        None
     }
 
     fn reference(&mut self, reference: &RefPlan, to: &Conj, pointer: &str, argument: &str, needed: bool) -> bool {
@@ -217,7 +220,7 @@ impl Check<'_> {
         let left_out = reference.optional && needed && followed.missing != Tri::No;
         let mut slips = Vec::new();
         let rel = self.relate(&followed.conj, to, &mut slips);
-        match verdict(rel, slips) {
+        match told(rel, slips) {
             Verdict::Fits => known.enforced && known.learned.is_none() && !left_out,
             Verdict::Unknown => false,
             Verdict::MayNotFit(slips) => {
@@ -229,6 +232,8 @@ impl Check<'_> {
                 false
             }
             Verdict::CannotFit(slips) => {
+                // What can never be right need not be there.
+                self.issues.retain(|issue| issue.pointer != pointer || issue.severity == Severity::Error);
                 self.cannot_fit(reference, &followed, &known, to, &slips, pointer, argument);
                 false
             }
@@ -244,7 +249,7 @@ impl Check<'_> {
         }
         let mut slips = Vec::new();
         let rel = self.relate(&vec![Item::Made(node)], to, &mut slips);
-        match verdict(rel, slips) {
+        match told(rel, slips) {
             Verdict::Fits => certain,
             Verdict::Unknown => false,
             Verdict::MayNotFit(slips) => {
@@ -463,33 +468,58 @@ impl Check<'_> {
         }
     }
 
-    /// What could be taken in its place: one item, or a member that fits.
+    /// What could be taken in its place: one item, a member that fits, or one that stands beside it.
     fn instead(&mut self, reference: &RefPlan, followed: &Followed, to: &Conj) -> Option<String> {
         let shown = written(reference);
-        let base = shown.trim_end_matches('?').to_owned();
+        let base = shown.trim_end_matches('?');
         let node = self.engine.read_all(&followed.conj);
-        let [branch] = node.branches.as_slice() else { return None };
-        match &branch.shape {
-            Shape::Array(parts) => {
-                let item = engine::item_at(parts, 0);
-                let rel = self.engine.quietly(|engine| engine.relate_all(&item, to));
-                (rel.accepts != Tri::No).then(|| format!("to take one of them, write `{base}[0]`"))
+        if let [branch] = node.branches.as_slice() {
+            match &branch.shape {
+                Shape::Array(parts) => {
+                    let item = engine::item_at(parts, 0);
+                    if self.engine.quietly(|engine| engine.relate_all(&item, to)).accepts == Tri::Yes {
+                        return Some(format!("to take one of them, write `{base}[0]`"));
+                    }
+                    let fitting = self.fitting(&item, to, &format!("{base}[0]"));
+                    if !fitting.is_empty() {
+                        return Some(format!("what would fit: {}", words::listed(&fitting)));
+                    }
+                }
+                Shape::Object(_) => {
+                    let fitting = self.fitting(&followed.conj, to, base);
+                    if !fitting.is_empty() {
+                        return Some(format!("what would fit: {}", words::listed(&fitting)));
+                    }
+                }
+                _ => {}
             }
-            Shape::Object(parts) => {
-                let names = self.engine.named(parts).unwrap_or_default();
-                let fitting: Vec<String> = names
-                    .into_iter()
-                    .take(limits::KEYS_SHOWN_MAX)
-                    .filter(|name| {
-                        let conj = self.engine.member(parts, name);
-                        self.engine.quietly(|engine| engine.relate_all(&conj, to)).rejects == Tri::No
-                    })
-                    .map(|name| format!("`{base}{}`", super::relate::segment(&name)))
-                    .collect();
-                (!fitting.is_empty()).then(|| format!("what would fit: {}", words::listed(&fitting)))
-            }
-            _ => None,
         }
+        let segment = reference.written.reference.path.last().filter(|segment| segment.index.is_none())?;
+        let (_, before) = reference.path.split_last()?;
+        let root = match reference.source {
+            Source::Input => self.sources.input.document.as_ref(),
+            Source::Step(position) => self.sources.outputs.get(position)?.document.as_ref(),
+            Source::Null | Source::Nothing => None,
+        }?;
+        let around = self.engine.follow(engine::whole(root), before);
+        let upto = reference.written.reference.text.get(..segment.span.start)?.trim_end_matches(['.', '[']);
+        let fitting = self.fitting(&around.conj, to, upto);
+        (!fitting.is_empty()).then(|| format!("what would fit: {}", words::listed(&fitting)))
+    }
+
+    /// References to members that fit whatever they are.
+    fn fitting(&mut self, around: &Conj, to: &Conj, base: &str) -> Vec<String> {
+        let node = self.engine.read_all(around);
+        let [Branch { shape: Shape::Object(parts), .. }] = node.branches.as_slice() else { return Vec::new() };
+        let names = self.engine.named(parts).unwrap_or_default();
+        let required = self.engine.required(parts);
+        let fits = |engine: &mut Engine, name: &Text| {
+            let conj = engine.member(parts, name);
+            !conj.is_empty() && engine.quietly(|engine| engine.relate_all(&conj, to)) == Rel::FITS
+        };
+        let fitting = names.iter().filter(|name| required.contains(*name)).take(limits::KEYS_SHOWN_MAX);
+        let fitting: Vec<&Text> = fitting.filter(|name| fits(&mut self.engine, name)).collect();
+        fitting.into_iter().take(3).map(|name| format!("`{base}{}`", super::relate::segment(name))).collect()
     }
 
     fn one_too_many(&mut self, key: &Text, named: &[Text], given: &[Text], pointer: String, argument: &str) {
@@ -549,6 +579,17 @@ impl Check<'_> {
     ) {
         let pointer = pointer.to_owned();
         self.issues.push(SpecIssue { severity: Severity::Error, code, message, help, pointer, span, fix });
+    }
+}
+
+/// The verdict as a person should hear it. What nothing describes is hardly ever sent, and not worth a word; what is not
+/// taken is, also where nobody knows whether anything is.
+fn told(rel: Rel, mut slips: Vec<Slip>) -> Verdict {
+    slips.retain(|slip| !slip.undescribed);
+    match super::verdict(rel, slips.clone()) {
+        Verdict::MayNotFit(slips) if slips.is_empty() => Verdict::Unknown,
+        Verdict::Unknown if rel.rejects == Tri::Yes && !slips.is_empty() => Verdict::MayNotFit(slips),
+        verdict => verdict,
     }
 }
 

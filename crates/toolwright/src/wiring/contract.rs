@@ -1,12 +1,15 @@
-//! What a composite asks of its input, when nobody wrote it down: what its steps need of it.
+//! What a composite asks and gives, when nobody wrote it down: what its steps need of the input, and what its output
+//! mapping makes.
 
 use std::sync::Arc;
 
 use super::Document;
 use super::bundle::Bundle;
+use super::check::{Known, Sources};
 use super::document::Place;
 use super::engine::{self, Engine};
 use super::node::{Conj, Item, Shape};
+use crate::limits;
 use crate::reference::template::{Hop, Plan, RefPlan, Source};
 use crate::value::{Object, Text, Value};
 
@@ -149,9 +152,107 @@ impl Need {
         });
         let mut all: Vec<Value> = self.schemas.iter().cloned().chain(structure).collect();
         match all.len() {
-            0 => Value::object::<Text, Value>([]),
+            0 => anything(),
             1 => all.pop().unwrap_or_default(),
             _ => Value::object([("allOf", Value::array(all))]),
         }
     }
+}
+
+/// The schema of what an output mapping makes: exact for literals and structure, the schema of its place for each
+/// reference, open where nothing is known. None when it would be larger than `max` bytes: a reference to a whole output
+/// repeats the whole schema, and composites of composites repeat that again.
+pub(crate) fn derived(plan: &Plan, sources: &Sources, max: u64) -> Option<Value> {
+    let mut derive = Derive { engine: Engine::new(), bundle: Bundle::default(), sources, left: max };
+    let Value::Object(schema) = derive.part(plan)? else { return None };
+    let schema = derive.bundle.close(schema);
+    (schema.weight() <= max).then_some(schema)
+}
+
+struct Derive<'a> {
+    engine: Engine,
+    bundle: Bundle,
+    sources: &'a Sources,
+    /// Bytes of other schemas that may still be taken in.
+    left: u64,
+}
+
+impl Derive<'_> {
+    fn part(&mut self, plan: &Plan) -> Option<Value> {
+        Some(match plan {
+            Plan::Literal(value) => Value::object([("const", value.clone())]),
+            Plan::Reference(reference) => self.reference(reference)?,
+            Plan::Array(items) => {
+                let may_omit = items.iter().any(|item| matches!(item, Plan::Reference(RefPlan { optional: true, .. })));
+                if may_omit || items.is_empty() {
+                    return Some(Value::object([("type", "array")]));
+                }
+                let count = Value::from(items.len() as u64);
+                let schemas = items.iter().map(|item| self.part(item)).collect::<Option<Vec<_>>>()?;
+                Value::object([
+                    ("type", Value::from("array")),
+                    ("prefixItems", Value::array(schemas)),
+                    ("minItems", count.clone()),
+                    ("maxItems", count),
+                ])
+            }
+            Plan::Object { shape, members, .. } => {
+                let named = || shape.keys().zip(members);
+                let properties = named().map(|(key, member)| Some((key.clone(), self.part(member)?)));
+                let properties = properties.collect::<Option<Vec<_>>>()?;
+                let always = named().filter(|(_, member)| !matches!(member, Plan::Reference(RefPlan { optional: true, .. })));
+                let required = Value::array(always.map(|(key, _)| Value::String(key.clone())));
+                Value::object([
+                    ("type", Value::from("object")),
+                    ("properties", Value::object(properties)),
+                    ("required", required),
+                    ("additionalProperties", Value::Bool(false)),
+                ])
+            }
+        })
+    }
+
+    fn reference(&mut self, reference: &RefPlan) -> Option<Value> {
+        let Known { document, .. } = match reference.source {
+            Source::Input => &self.sources.input,
+            Source::Step(position) => self.sources.outputs.get(position)?,
+            Source::Null => return Some(Value::object([("type", "null")])),
+            Source::Nothing => return Some(anything()),
+        };
+        let Some(document) = document else { return Some(anything()) };
+        let followed = self.engine.follow(engine::whole(document), &reference.path);
+        let mut all = Vec::new();
+        for conj in followed.alternatives.iter().take(limits::WIRING_BRANCHES_MAX) {
+            let Some(schema) = self.taken(conj)? else { return Some(anything()) };
+            if !all.contains(&schema) {
+                all.push(schema);
+            }
+        }
+        Some(match all.len() {
+            0 => anything(),
+            1 => all.pop().unwrap_or_default(),
+            _ => Value::object([("anyOf", Value::array(all))]),
+        })
+    }
+
+    /// All schemas of a conjunction as one; `Some(None)` when it cannot be said.
+    #[expect(clippy::option_option, reason = "too large ends all of it, and what cannot be said is open")]
+    fn taken(&mut self, conj: &Conj) -> Option<Option<Value>> {
+        let mut all = Vec::new();
+        for item in conj {
+            let Item::Place(place) = item else { return Some(None) };
+            self.left = self.left.checked_sub(place.schema.weight())?;
+            let Some(schema) = self.bundle.take(place) else { return Some(None) };
+            all.push(schema);
+        }
+        Some(match all.len() {
+            0 => None,
+            1 => all.pop(),
+            _ => Some(Value::object([("allOf", Value::array(all))])),
+        })
+    }
+}
+
+fn anything() -> Value {
+    Value::object::<Text, Value>([])
 }

@@ -63,10 +63,22 @@ impl Engine {
 
     pub(super) fn slip(&mut self, what: impl Into<String>) {
         if self.quiet == 0 && self.slips.len() < limits::WIRING_SLIPS_MAX {
-            let slip = Slip { path: self.path.concat(), what: what.into() };
+            let slip = Slip { path: self.path.concat(), what: what.into(), undescribed: false };
             if !self.slips.contains(&slip) {
                 self.slips.push(slip);
             }
+        }
+    }
+
+    /// What comes through is not described: members beyond those that are taken.
+    pub(super) fn slip_undescribed(&mut self, names: &[Text]) {
+        let mut what = match names.is_empty() {
+            true => "any members".to_owned(),
+            false => format!("members other than {}", super::words::names(names)),
+        };
+        what = crate::cut(&what, 160);
+        if self.quiet == 0 && self.slips.len() < limits::WIRING_SLIPS_MAX {
+            self.slips.push(Slip { path: self.path.concat(), what, undescribed: true });
         }
     }
 
@@ -208,6 +220,9 @@ impl Engine {
             },
             (Shape::Object(parts), Value::Object(members)) => {
                 let mut held = Tri::of(self.required(parts).iter().all(|key| members.get(key).is_some()));
+                let complete =
+                    |(key, needed): &(Text, Vec<Text>)| members.get(key).is_none() || needed.iter().all(|one| members.get(one).is_some());
+                held = held.and(Tri::of(super::relate::dependents(parts).iter().all(complete)));
                 let sizes = sizes(parts);
                 held = held.and(Tri::of(members.len() as u64 >= sizes.least && sizes.most.is_none_or(|most| members.len() as u64 <= most)));
                 for (key, member) in members.iter() {

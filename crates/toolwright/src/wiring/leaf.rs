@@ -267,8 +267,9 @@ fn constraint(place: &Place, keyword: &str, value: &Value) -> Option<Option<Valu
 /// Whether a number is one that every reader of numbers reads alike.
 fn is_plain(value: &Value) -> bool {
     let Value::Number(number) = value else { return false };
-    let small = |float: f64| float.abs() < 9e15;
-    number.as_i64().is_some_and(|integer| integer.unsigned_abs() < 9_000_000_000_000_000)
+    // Up to here, 2^53, every integer is one float.
+    let small = |float: f64| float.abs() <= 9_007_199_254_740_992.0;
+    number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= 9_007_199_254_740_992)
         || (!number.is_integer() && number.as_f64().is_some_and(small))
 }
 
@@ -308,7 +309,11 @@ fn broken_words(many: &str, constraint: &Value) -> String {
         "multipleOf" => format!("{many} that are not multiples of {shown}"),
         "pattern" => format!("{many} that do not match `{}`", text()),
         "format" => format!("{many} that are no `{}`", text()),
-        _ => format!("{many} that are ruled out"),
+        "not" => match value.get("enum").and_then(Value::as_array) {
+            Some([one]) => super::words::shown(one),
+            _ => format!("{many} that are ruled out"),
+        },
+        _ => format!("other {many}"),
     }
 }
 

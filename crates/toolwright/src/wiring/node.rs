@@ -119,11 +119,6 @@ impl Node {
         self.branches.iter().any(|branch| branch.exact && matches!(branch.shape, Shape::Any))
     }
 
-    /// Whether nothing at all is known of some of it.
-    pub(super) fn says_nothing(&self) -> bool {
-        self.branches.iter().any(|branch| matches!(branch.shape, Shape::Any))
-    }
-
     pub(super) fn is_never(&self) -> bool {
         self.branches.is_empty()
     }

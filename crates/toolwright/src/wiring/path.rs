@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::document::Place;
 use super::engine::{Engine, item_at, lengths};
 use super::leaf::{Kind, Leaf};
 use super::node::{Branch, Conj, Item, Node, Part, Scalars, Shape, Tri};
@@ -14,6 +13,8 @@ use crate::value::{Text, Value};
 pub(super) struct Followed {
     /// What is there, when something is.
     pub(super) conj: Conj,
+    /// The same as it was found, one by one.
+    pub(super) alternatives: Vec<Conj>,
     /// Whether there may be nothing.
     pub(super) missing: Tri,
     /// Where nothing can be, for certain.
@@ -73,11 +74,12 @@ impl Engine {
                 }
             }
             if alternatives.len() > limits::WIRING_BRANCHES_MAX || !self.tick() {
-                return Followed { conj: unknown(), missing: Tri::Unknown, dead: None, loose };
+                return Followed { loose, ..Followed::unknown() };
             }
             if step.next.is_empty() && step.missing == Some(Tri::Yes) {
                 let dead = Dead { hop: at, known: step.known, instead: step.instead };
-                return Followed { conj: vec![super::engine::never()], missing: Tri::Yes, dead: Some(dead), loose };
+                let conj = vec![super::engine::never()];
+                return Followed { conj, alternatives: Vec::new(), missing: Tri::Yes, dead: Some(dead), loose };
             }
             if loose.is_none() && step.loose {
                 loose = Some(Loose { hop: at, unnamed: step.unnamed, known: std::mem::take(&mut step.known) });
@@ -85,8 +87,8 @@ impl Engine {
             missing = missing.or(step.missing.unwrap_or(Tri::No));
             alternatives = step.next;
         }
-        let conj = match alternatives.len() {
-            1 => alternatives.pop().unwrap_or_default(),
+        let conj = match alternatives.as_slice() {
+            [only] => only.clone(),
             _ => {
                 let node = alternatives.iter().fold(Node::never(), |union, conj| {
                     let node = self.read_all(conj);
@@ -95,7 +97,7 @@ impl Engine {
                 vec![Item::Made(Arc::new(node))]
             }
         };
-        Followed { conj, missing, dead: None, loose }
+        Followed { conj, alternatives, missing, dead: None, loose }
     }
 
     fn hop(&mut self, branch: &Branch, hop: &Hop, step: &mut Step) {
@@ -213,19 +215,11 @@ pub(super) fn some_object() -> Conj {
 impl Followed {
     /// Nothing is known of it.
     pub(super) fn unknown() -> Self {
-        Self { conj: unknown(), missing: Tri::Unknown, dead: None, loose: None }
+        Self { conj: unknown(), alternatives: vec![unknown()], missing: Tri::Unknown, dead: None, loose: None }
     }
 
     /// A root without a path.
     pub(super) fn of(conj: Conj) -> Self {
-        Self { conj, missing: Tri::No, dead: None, loose: None }
-    }
-
-    /// A single place of a schema, when it is one.
-    pub(super) fn place(&self) -> Option<&Place> {
-        match self.conj.as_slice() {
-            [Item::Place(place)] => Some(place),
-            _ => None,
-        }
+        Self { alternatives: vec![conj.clone()], conj, missing: Tri::No, dead: None, loose: None }
     }
 }

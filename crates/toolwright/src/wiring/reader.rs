@@ -99,7 +99,8 @@ impl Engine {
             let union = parts.into_iter().fold(Node::never(), Node::or);
             node = self.both(node, if apart { union } else { union.roughly() });
         }
-        if place.draft() >= Draft::D7 && place.keyword("if").is_some() {
+        let follows = place.keyword("then").is_some() || place.keyword("else").is_some();
+        if place.draft() >= Draft::D7 && place.keyword("if").is_some() && follows {
             let mut branch = |keyword: &str| place.keyword(keyword).map_or_else(Node::any, |part| self.read(&place.at(part), hops + 1));
             let (condition, then, otherwise) = (branch("if"), branch("then"), branch("else"));
             let then = self.both(condition, then);
@@ -151,7 +152,9 @@ impl Engine {
             branches.push(Branch { shape: Shape::Object(vec![Part::Schema(place.clone())]), exact });
         }
         if types.array {
-            let exact = place.keyword("contains").is_none() && place.keyword("unevaluatedItems").is_none_or(says_nothing);
+            let contains = place.draft() >= Draft::D6 && place.keyword("contains").is_some();
+            let unevaluated = place.draft() >= Draft::D2019 && !place.keyword("unevaluatedItems").is_none_or(says_nothing);
+            let exact = !contains && !unevaluated;
             branches.push(Branch { shape: Shape::Array(vec![Items::Schema(place.clone())]), exact });
         }
         let node = Node { branches };
@@ -310,10 +313,8 @@ pub(super) fn says_nothing(schema: &Value) -> bool {
 fn has_more_to_say_of_members(place: &Place) -> bool {
     let open = |keyword: &str| place.keyword(keyword).is_none_or(says_nothing);
     let none = |keyword: &str| place.keyword(keyword).and_then(Value::as_object).is_none_or(crate::value::Object::is_empty);
-    !none("dependencies")
-        || !none("dependentRequired")
-        || !none("dependentSchemas")
-        || !(open("unevaluatedProperties") || closes_itself(place))
+    let newer = place.draft() >= Draft::D2019;
+    !none("dependencies") || (newer && !none("dependentSchemas")) || (newer && !(open("unevaluatedProperties") || closes_itself(place)))
 }
 
 /// Whether `unevaluatedProperties` means what `additionalProperties` would: nothing else speaks of members.

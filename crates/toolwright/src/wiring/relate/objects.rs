@@ -1,0 +1,426 @@
+//! Objects against objects, member by member.
+
+use std::collections::HashSet;
+
+use super::super::Slip;
+use super::super::document::{Document, Draft, Place};
+use super::super::engine::{self, Engine, names_of, sizes};
+use super::super::node::{Branch, Conj, Item, Node, Part, Shape, Tri};
+use super::{Rel, has_containers, roughly, segment};
+use crate::limits;
+use crate::value::{Text, Value};
+
+impl Engine {
+    pub(super) fn object(&mut self, from: &[Part], to: &Node) -> Rel {
+        let takers: Vec<&Branch> = to.branches.iter().filter(|branch| matches!(branch.shape, Shape::Object(_) | Shape::Any)).collect();
+        let listed: Vec<&Branch> = to.branches.iter().filter(|branch| has_containers(branch, true)).collect();
+        if takers.is_empty() && listed.is_empty() {
+            self.slip("objects");
+            return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
+        }
+        if !listed.is_empty() {
+            return self.against_listed(&Branch { shape: Shape::Object(from.to_vec()), exact: true }, &takers, &listed);
+        }
+        if let [taker] = takers.as_slice() {
+            return self.object_taken(from, taker);
+        }
+        self.any_of(from, &takers)
+    }
+
+    fn object_taken(&mut self, from: &[Part], taker: &Branch) -> Rel {
+        let rel = match &taker.shape {
+            Shape::Object(to) => self.objects(from, to),
+            _ => Rel::FITS,
+        };
+        roughly(rel, taker.exact)
+    }
+
+    /// Objects against several sorts of objects.
+    fn any_of(&mut self, from: &[Part], takers: &[&Branch]) -> Rel {
+        let (mut accepts, mut refused_by_all) = (Tri::No, true);
+        let mut best: Option<(usize, Vec<Slip>)> = None;
+        for taker in takers {
+            let before = self.slips.len();
+            let rel = self.object_taken(from, taker);
+            let slips = self.slips.split_off(before.min(self.slips.len()));
+            if rel.rejects == Tri::No {
+                return rel;
+            }
+            accepts = accepts.or(rel.accepts);
+            refused_by_all &= rel.accepts == Tri::No;
+            if rel.accepts != Tri::No && best.as_ref().is_none_or(|(count, _)| slips.len() < *count) {
+                best = Some((slips.len(), slips));
+            }
+        }
+        if refused_by_all {
+            self.slip("objects of none of the forms that are taken");
+            return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
+        }
+        if let Some(rel) = self.by_tag(from, takers) {
+            return rel;
+        }
+        // One form that takes some of it and is the only one that may: what it refuses is refused.
+        let open: Vec<&&Branch> =
+            takers.iter().filter(|taker| self.quietly(|this| this.object_taken(from, taker)).accepts != Tri::No).collect();
+        if let [only] = open.as_slice() {
+            return self.object_taken(from, only);
+        }
+        Rel { accepts, rejects: Tri::Unknown }
+    }
+
+    /// Where every form is marked by the value of one member, what arrives is looked at value by value.
+    fn by_tag(&mut self, from: &[Part], takers: &[&Branch]) -> Option<Rel> {
+        let first = takers.first()?;
+        let Shape::Object(parts) = &first.shape else { return None };
+        let tags: Vec<Text> = self.required(parts).into_iter().take(limits::WIRING_TAGS_MAX).collect();
+        for tag in tags {
+            let conj = self.member(from, &tag);
+            let node = self.read_all(&conj);
+            let values = listed_values(&node);
+            let Some(values) = values.filter(|values| values.len() > 1 && values.len() <= limits::WIRING_ONE_OF_MAX) else { continue };
+            let mut all = Rel::NOTHING;
+            for value in values {
+                if !self.spend(4) {
+                    return None;
+                }
+                let marked = marked(&tag, &value)?;
+                let mut narrowed = from.to_vec();
+                narrowed.push(Part::Schema(marked));
+                let fitting: Vec<&Branch> = takers
+                    .iter()
+                    .filter(|taker| match &taker.shape {
+                        Shape::Object(parts) => {
+                            let conj = self.member(parts, &tag);
+                            let node = self.read_all(&conj);
+                            self.holds(&node, &value) != Tri::No
+                        }
+                        _ => true,
+                    })
+                    .copied()
+                    .collect();
+                let rel = match fitting.as_slice() {
+                    [] => {
+                        let path = segment(&tag);
+                        let what = format!("`{}`", crate::cut(&value.to_json_string(), 60));
+                        self.within(path, |this| this.slip(what));
+                        Rel { accepts: Tri::No, rejects: self.objects_inhabited(&narrowed, 0) }
+                    }
+                    [only] => self.object_taken(&narrowed, only),
+                    _ => Rel::UNKNOWN,
+                };
+                all = all.or(rel);
+            }
+            return Some(all);
+        }
+        None
+    }
+
+    /// Member by member.
+    fn objects(&mut self, from: &[Part], to: &[Part]) -> Rel {
+        let (given, wanted) = (self.required(from), self.required(to));
+        let (Some(mine), Some(theirs)) = (self.named(from), self.named(to)) else { return Rel::UNKNOWN };
+        let mut keys: Vec<&Text> = Vec::with_capacity(mine.len() + theirs.len());
+        let marks = self.pattern_witnesses(from);
+        let mut seen = HashSet::new();
+        for key in mine.iter().chain(&theirs).chain(&given).chain(&wanted).chain(&marks) {
+            if seen.insert(key) {
+                keys.push(key);
+            }
+        }
+        let sizes_given = sizes(from);
+        let dependent = dependents(from);
+        let independent = sizes_given.least == 0 && sizes_given.most.is_none() && names_of(from).is_empty() && dependent.is_empty();
+        let together = given.union(&wanted).count() as u64;
+        if sizes_given.most.is_some_and(|most| most < together) {
+            let what = format!("objects of at most {} members", sizes_given.most.unwrap_or_default());
+            self.slip(what);
+            return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
+        }
+        let says = speaks_of_members(from);
+        let mut all = Rel { accepts: Tri::Yes, rejects: Tri::No };
+        let mut possible: u64 = 0;
+        for key in keys {
+            if !self.tick() {
+                return Rel::UNKNOWN;
+            }
+            let (from_member, to_member) = (self.member(from, key), self.member(to, key));
+            let always = given.contains(key);
+            let impossible = self.read_all(&from_member).is_never();
+            let needed = wanted.contains(key);
+            if impossible {
+                if always {
+                    return Rel::NOTHING;
+                }
+                if needed {
+                    self.within(segment(key), |this| this.slip("it is never there"));
+                    return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
+                }
+                continue;
+            }
+            possible += 1;
+            let named = mine.contains(key) || marks.contains(key);
+            if needed && !always {
+                if says {
+                    self.within(segment(key), |this| this.slip("it may be missing"));
+                    all.rejects = all.rejects.or(if independent { Tri::Yes } else { Tri::Unknown });
+                } else {
+                    all.rejects = all.rejects.or(Tri::Unknown);
+                }
+            }
+            let rel = self.within(segment(key), |this| this.relate_all(&from_member, &to_member));
+            // Where nothing is said of a member, everything that is taken may come.
+            let free = from_member.is_empty() && rel.accepts == Tri::Unknown && to_member.iter().all(|item| matches!(item, Item::Place(_)));
+            let rel = if free { Rel { accepts: self.all_inhabited(&to_member), ..rel } } else { rel };
+            let certain = always || independent;
+            // What nobody spoke of is hardly ever sent.
+            let rejects = if always || named || rel.rejects != Tri::Yes { rel.rejects } else { Tri::Unknown };
+            all.rejects = all.rejects.or(if certain { rejects } else { rejects.at_most_unknown() });
+            if always || needed {
+                all.accepts = all.accepts.and(rel.accepts);
+            }
+        }
+        self.dependents(from, to, independent, &mut all);
+        let rest = self.rest(from, to, &theirs, independent);
+        all.rejects = all.rejects.or(rest);
+        self.sizes(from, to, possible, &mut all);
+        self.names(from, to, &mine, &given, &mut all);
+        self.checked_inhabited(from, all)
+    }
+
+    fn all_inhabited(&mut self, conj: &Conj) -> Tri {
+        let node = self.read_all(conj);
+        self.inhabited(&node, 1)
+    }
+
+    /// Members that must be there when another is.
+    fn dependents(&mut self, from: &[Part], to: &[Part], independent: bool, all: &mut Rel) {
+        let own = dependents(from);
+        if !own.is_empty() {
+            all.accepts = all.accepts.at_most_unknown();
+        }
+        let given = self.required(from);
+        for (key, needed) in dependents(to) {
+            if own.iter().any(|(other, theirs)| *other == key && needed.iter().all(|one| theirs.contains(one))) {
+                continue;
+            }
+            let conj = self.member(from, &key);
+            if self.read_all(&conj).is_never() {
+                continue;
+            }
+            for one in needed.iter().filter(|one| !given.contains(*one)) {
+                let conj = self.member(from, one);
+                let impossible = self.read_all(&conj).is_never();
+                self.within(segment(one), |this| this.slip(format!("it may be missing while `{}` is there", crate::cut(&key, 60))));
+                if impossible && given.contains(&key) {
+                    *all = Rel { accepts: Tri::No, rejects: Tri::Yes };
+                    return;
+                }
+                all.rejects = all.rejects.or(if independent { Tri::Yes } else { Tri::Unknown });
+                if given.contains(&key) {
+                    let node = self.read_all(&conj);
+                    all.accepts = all.accepts.and(self.inhabited(&node, 1).at_least_unknown());
+                }
+            }
+        }
+    }
+
+    /// Names that patterns match and no member has, so that what patterns say can be looked at as if it were a member.
+    fn pattern_witnesses(&mut self, from: &[Part]) -> Vec<Text> {
+        let mut found = Vec::new();
+        for (pattern, _) in pattern_list(from).into_iter().take(limits::WIRING_TAGS_MAX) {
+            let plain: String = pattern.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).take(40).collect();
+            let tries = [plain.clone(), format!("{plain}a"), format!("{plain}1"), "a".into(), "A".into(), "1".into(), "a1".into()];
+            let hit = tries.into_iter().map(Text::from).find(|name| self.matches(&pattern, name) == Tri::Yes);
+            found.extend(hit);
+        }
+        found
+    }
+
+    /// A yes counts only where there is such an object at all.
+    fn checked_inhabited(&mut self, from: &[Part], rel: Rel) -> Rel {
+        if rel.accepts != Tri::Yes && rel.rejects != Tri::Yes {
+            return rel;
+        }
+        match self.objects_inhabited(from, 0) {
+            Tri::Yes => rel,
+            Tri::Unknown => Rel { accepts: rel.accepts.at_most_unknown(), rejects: rel.rejects.at_most_unknown() },
+            Tri::No => Rel::NOTHING,
+        }
+    }
+
+    /// Members that no side names.
+    fn rest(&mut self, from: &[Part], to: &[Part], theirs: &[Text], independent: bool) -> Tri {
+        let mut rejects = Tri::No;
+        let (others, takes) = (Self::other_members(from), Self::other_members(to));
+        let to_patterns = pattern_list(to);
+        let from_patterns = pattern_list(from);
+        if !takes.is_empty() || !to_patterns.is_empty() {
+            let nothing = self.read_all(&others).is_never();
+            if !nothing {
+                let rel = self.within("[*]".into(), |this| this.quietly(|this| this.relate_all(&others, &takes)));
+                if rel.rejects == Tri::Yes && independent {
+                    match others.is_empty() {
+                        true => self.slip_undescribed(theirs),
+                        false => {
+                            self.within("[*]".into(), |this| this.relate_all(&others, &takes));
+                        }
+                    }
+                }
+                rejects = rejects.or(if independent { rel.rejects } else { rel.rejects.at_most_unknown() });
+                for (_, schema) in &to_patterns {
+                    let rel = self.quietly(|this| this.relate_all(&others, &vec![schema.clone()]));
+                    rejects = rejects.or(rel.rejects.at_most_unknown());
+                }
+            }
+        }
+        for (pattern, schema) in &from_patterns {
+            let mut conj = vec![schema.clone()];
+            // Whether a member of such a name is taken depends on what else speaks of it.
+            let same: Vec<Item> = to_patterns.iter().filter(|(other, _)| other == pattern).map(|(_, schema)| schema.clone()).collect();
+            let wanted = if same.is_empty() { takes.clone() } else { same };
+            let rel = self.quietly(|this| this.relate_all(&conj, &wanted));
+            rejects = rejects.or(rel.rejects.at_most_unknown());
+            conj.clear();
+            for (other, schema_of) in to_patterns.iter().filter(|(other, _)| other != pattern) {
+                let rel = self.quietly(|this| this.relate_all(&vec![schema.clone()], &vec![schema_of.clone()]));
+                let _ = other;
+                rejects = rejects.or(rel.rejects.at_most_unknown());
+            }
+        }
+        rejects
+    }
+
+    fn sizes(&mut self, from: &[Part], to: &[Part], possible: u64, all: &mut Rel) {
+        let (given, wanted) = (sizes(from), sizes(to));
+        let always = self.required(from).len() as u64;
+        let least = given.least.max(always);
+        let closed = self.read_all(&Self::other_members(from)).is_never() && pattern_list(from).is_empty();
+        let most = match (given.most, closed.then_some(possible)) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        if wanted.least > least {
+            if most.is_some_and(|most| most < wanted.least) {
+                self.slip(format!("objects of fewer than {} members", wanted.least));
+                *all = Rel { accepts: Tri::No, rejects: all.rejects.or(Tri::Yes) };
+                return;
+            }
+            self.slip(format!("objects of fewer than {} members", wanted.least));
+            all.rejects = all.rejects.or(Tri::Yes);
+            all.accepts = all.accepts.at_most_unknown().or(if closed && possible >= wanted.least { all.accepts } else { Tri::Unknown });
+        }
+        if let Some(limit) = wanted.most
+            && most.is_none_or(|most| most > limit)
+        {
+            self.slip(format!("objects of more than {limit} members"));
+            if least > limit {
+                *all = Rel { accepts: Tri::No, rejects: Tri::Yes };
+                return;
+            }
+            // Whether so many can come together is not followed.
+            all.rejects = all.rejects.or(if closed { Tri::Unknown } else { Tri::Yes });
+        }
+    }
+
+    /// The names of members.
+    fn names(&mut self, from: &[Part], to: &[Part], mine: &[Text], given: &std::collections::BTreeSet<Text>, all: &mut Rel) {
+        let own = names_of(from);
+        for names in names_of(to) {
+            if own.iter().any(|own| own.same(&names)) {
+                continue;
+            }
+            let wanted = vec![Item::Place(names)];
+            if own.iter().any(|own| self.quietly(|this| this.relate_all(&vec![Item::Place(own.clone())], &wanted)).rejects == Tri::No) {
+                continue;
+            }
+            let node = self.read_all(&wanted);
+            let others = self.read_all(&Self::other_members(from));
+            if !others.is_never() || !pattern_list(from).is_empty() {
+                all.rejects = all.rejects.or(Tri::Unknown);
+                all.accepts = all.accepts.at_most_unknown();
+            }
+            for key in mine.iter().chain(given) {
+                match self.holds(&node, &Value::String(key.clone())) {
+                    Tri::Yes => {}
+                    Tri::No if given.contains(key) => {
+                        self.slip(format!("the member name `{}`", crate::cut(key, 60)));
+                        *all = Rel { accepts: Tri::No, rejects: Tri::Yes };
+                    }
+                    Tri::No | Tri::Unknown => all.rejects = all.rejects.or(Tri::Unknown),
+                }
+            }
+        }
+        if !own.is_empty() {
+            *all = Rel { accepts: all.accepts.at_most_unknown(), rejects: all.rejects.at_most_unknown() };
+        }
+    }
+
+    pub(super) fn objects_inhabited(&mut self, parts: &[Part], deep: u32) -> Tri {
+        let sizes = sizes(parts);
+        let required = self.required(parts);
+        if sizes.most.is_some_and(|most| most < sizes.least || most < required.len() as u64) {
+            return Tri::No;
+        }
+        let mut all = if sizes.least > required.len() as u64 && !Self::other_members(parts).is_empty() { Tri::Unknown } else { Tri::Yes };
+        for key in &required {
+            let conj = self.member(parts, key);
+            let node = self.read_all(&conj);
+            all = all.and(self.inhabited(&node, deep + 1));
+        }
+        all
+    }
+}
+
+/// All values, when they are listed one by one.
+fn listed_values(node: &Node) -> Option<Vec<Value>> {
+    let mut all = Vec::new();
+    for branch in &node.branches {
+        match &branch.shape {
+            Shape::Values(values) if branch.exact => all.extend(values.iter().cloned()),
+            _ => return None,
+        }
+    }
+    Some(all)
+}
+
+/// Objects that have this value under this name.
+fn marked(tag: &Text, value: &Value) -> Option<Place> {
+    let constant = Value::object([("const", value.clone())]);
+    let properties = Value::object([(tag.clone(), constant)]);
+    let schema = Value::object([("properties", properties), ("required", Value::array([Value::String(tag.clone())]))]);
+    Document::new(&schema).map(|document| Place::root(&document))
+}
+
+/// Whether the parts say which members there are.
+fn speaks_of_members(parts: &[Part]) -> bool {
+    const KEYWORDS: [&str; 4] = ["properties", "patternProperties", "additionalProperties", "required"];
+    parts.iter().any(|part| match part {
+        Part::Schema(place) => KEYWORDS.iter().any(|keyword| place.keyword(keyword).is_some()),
+        Part::Made(_) => true,
+    })
+}
+
+fn pattern_list(parts: &[Part]) -> Vec<(Text, Item)> {
+    let mut all = Vec::new();
+    for part in parts {
+        if let Part::Schema(place) = part {
+            all.extend(engine::patterns(place).map(|(pattern, schema)| (pattern.clone(), Item::Place(place.at(schema)))));
+        }
+    }
+    all
+}
+
+/// Members that must be there when another is, as `dependentRequired` says it.
+pub(in super::super) fn dependents(parts: &[Part]) -> Vec<(Text, Vec<Text>)> {
+    let mut all = Vec::new();
+    for part in parts {
+        if let Part::Schema(place) = part
+            && place.draft() >= Draft::D2019
+        {
+            let pairs = place.keyword("dependentRequired").and_then(Value::as_object).into_iter().flat_map(|pairs| pairs.iter());
+            let names = |value: &Value| value.as_array().unwrap_or_default().iter().filter_map(Value::as_text).cloned().collect();
+            all.extend(pairs.map(|(key, value)| (key.clone(), names(value))));
+        }
+    }
+    all
+}
