@@ -34,7 +34,7 @@ impl<'a> Ask<'a, '_> {
     }
 
     pub(super) fn is_deep(&self) -> bool {
-        self.depth >= DEPTH_SMALL
+        self.depth >= DEPTH_SMALL || (self.depth > 2 && self.budget <= 4)
     }
 }
 
