@@ -1,8 +1,9 @@
 //! Our side of `cargo xtask bench --wiring`: how long it takes to say whether one schema fits another, at worst and for a
 //! whole configuration. Its answers are lines of JSON on stdout; CPU is time of this thread.
 //!
-//! `wiring fuzz PAIRS` compares so many random pairs; `wiring pair ID` shows one of them and compares it again;
-//! `wiring check` measures 1,000 composites over 500 tools.
+//! `wiring fuzz PAIRS [FIRST]` compares so many random pairs; `wiring pair ID` shows one of them and compares it again;
+//! `wiring judge` does that with each line `{"source": …, "target": …}` on stdin; `wiring check` measures 1,000
+//! composites over 500 tools.
 #![expect(clippy::print_stdout, reason = "its answers are lines on stdout")]
 
 use std::time::Duration;
@@ -23,10 +24,12 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["fuzz", pairs] => fuzz::run(pairs.parse()?),
+        ["fuzz", pairs] => fuzz::run(0, pairs.parse()?),
+        ["fuzz", pairs, first] => fuzz::run(first.parse()?, pairs.parse()?),
+        ["judge"] => fuzz::judge(),
         ["pair", id] => fuzz::show(id.parse()?),
         ["check"] => configuration::run(),
-        _ => Err("usage: wiring fuzz PAIRS | pair ID | check".into()),
+        _ => Err("usage: wiring fuzz PAIRS [FIRST] | pair ID | judge | check".into()),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Random pairs, each by its number: the slowest comparison, and verdicts that an instance contradicts.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use toolwright::Value;
 use toolwright::wiring::{self, Verdict};
 
@@ -27,12 +28,12 @@ struct Slowest {
     verdict: &'static str,
 }
 
-/// Compares the pairs with the numbers below `pairs`.
-pub(super) fn run(pairs: u64) -> Result<(), Failure> {
+/// Compares `pairs` pairs from the number `first` on.
+pub(super) fn run(first: u64, pairs: u64) -> Result<(), Failure> {
     let mut slowest: BTreeMap<&str, Slowest> = BTreeMap::new();
     let mut told: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut total, mut judged, mut unjudged, mut contradictions) = (Duration::ZERO, 0_u64, 0_u64, Vec::new());
-    for id in 0..pairs {
+    for id in first..first.saturating_add(pairs) {
         let pair = schemas::pair(id)?;
         let (verdict, time) = timed(&pair);
         total += time;
@@ -66,11 +67,25 @@ pub(super) fn run(pairs: u64) -> Result<(), Failure> {
 pub(super) fn show(id: u64) -> Result<(), Failure> {
     let pair = schemas::pair(id)?;
     println!("{}", Value::object([("source", pair.source.clone()), ("target", pair.target.clone())]).to_json_string());
-    let (verdict, time) = timed(&pair);
-    let against = evidence(&pair).and_then(|found| found.against(&verdict));
-    let shown = format!("{verdict:?}").chars().take(2_000).collect::<String>();
-    println!("{}", json!({"id": id, "family": pair.family, "ms": milliseconds(time), "verdict": shown, "against": against}));
+    println!("{}", judged(&pair));
     Ok(())
+}
+
+/// What is found of each pair on stdin.
+pub(super) fn judge() -> Result<(), Failure> {
+    for line in std::io::stdin().lock().lines() {
+        let read = Value::parse(line?.as_str())?;
+        let side = |name: &str| read.get(name).cloned().ok_or_else(|| format!("a line has no `{name}`"));
+        println!("{}", judged(&Pair { family: "given", source: side("source")?, target: side("target")? }));
+    }
+    Ok(())
+}
+
+fn judged(pair: &Pair) -> Json {
+    let (verdict, time) = timed(pair);
+    let against = evidence(pair).and_then(|found| found.against(&verdict));
+    let shown = format!("{verdict:?}").chars().take(2_000).collect::<String>();
+    json!({"family": pair.family, "ms": milliseconds(time), "verdict": shown, "against": against})
 }
 
 fn timed(pair: &Pair) -> (Verdict, Duration) {
