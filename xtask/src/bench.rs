@@ -11,6 +11,7 @@ mod bars;
 mod catalogue;
 mod gate;
 mod side;
+mod wiring;
 
 pub(crate) use gate::run as gate;
 
@@ -26,6 +27,7 @@ pub(crate) struct Options {
     gate: bool,
     update: bool,
     quick: bool,
+    wiring: bool,
 }
 
 impl Options {
@@ -37,6 +39,7 @@ impl Options {
                 "--gate" => options.gate = true,
                 "--update" => options.update = true,
                 "--quick" => options.quick = true,
+                "--wiring" => options.wiring = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -45,6 +48,9 @@ impl Options {
         }
         if options.gate && (options.peers || options.quick) {
             return Err("`--gate` measures instructions and goes with `--update` alone".to_owned());
+        }
+        if options.wiring && (options.gate || options.peers) {
+            return Err("`--wiring` goes with `--quick` alone".to_owned());
         }
         Ok(options)
     }
@@ -57,6 +63,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let text = repo::read(CASES)?;
     let document: Value = serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
+    if options.wiring {
+        return wiring::run(&document, options.quick);
+    }
     let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
     let mut peer = if options.peers { Some(Side::peer()?) } else { None };
     let mut ours = Side::ours()?;
@@ -107,5 +116,7 @@ mod tests {
         assert!(Options::parse(&["--gate", "--peers"]).is_err());
         assert!(Options::parse(&["--fast"]).is_err());
         assert!(Options::parse(&["--peers", "--quick"]).is_ok());
+        assert!(Options::parse(&["--wiring", "--peers"]).is_err());
+        assert!(Options::parse(&["--wiring", "--quick"]).is_ok());
     }
 }

@@ -25,6 +25,7 @@ usage: cargo xtask <task>
   cases FILE…               run executable case files (compose.jsonl, gate.jsonl, …)
   bench                     the ratios of one run: steps against a boxed echo call
   bench --peers             the same pipelines in the npm peer, alternating, with the bars
+  bench --wiring            the slowest of 10,000 random pairs of schemas, and 1,000 composites checked over 500 tools
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
   help                      this text
 ";

@@ -9,6 +9,8 @@
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/brute.rs"]
+mod brute;
 #[path = "it/calling.rs"]
 mod calling;
 #[path = "it/cancelling.rs"]
@@ -73,5 +75,9 @@ mod secrets;
 mod session;
 #[path = "it/wiring.rs"]
 mod wiring;
+#[path = "it/wiring_pairs.rs"]
+mod wiring_pairs;
+#[path = "it/wiring_servers.rs"]
+mod wiring_servers;
 #[path = "it/world.rs"]
 mod world;

@@ -91,7 +91,7 @@ fn rewrite() -> Result<(), String> {
 
 /// Instructions per step of every variant.
 fn count() -> Result<Vec<(&'static str, f64)>, String> {
-    let program = side::build()?;
+    let program = side::build(side::EXAMPLE)?;
     let mut counts = Vec::new();
     for variant in VARIANTS {
         let mut totals = Vec::new();

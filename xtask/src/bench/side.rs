@@ -11,7 +11,7 @@ use crate::repo;
 use crate::stage::{self, Count, Ended};
 
 /// The program that measures our side.
-const EXAMPLE: &str = "steps";
+pub(super) const EXAMPLE: &str = "steps";
 
 pub(super) struct Side {
     name: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn ours() -> Result<Self, String> {
-        Self::start("toolwright", &mut Command::new(build()?))
+        Self::start("toolwright", &mut Command::new(build(EXAMPLE)?))
     }
 
     pub(super) fn peer() -> Result<Self, String> {
@@ -65,12 +65,12 @@ impl Drop for Side {
     }
 }
 
-/// Builds the program that measures our side, optimised, and gives its path.
-pub(super) fn build() -> Result<std::path::PathBuf, String> {
+/// Builds a program that measures, optimised, and gives its path.
+pub(super) fn build(example: &str) -> Result<std::path::PathBuf, String> {
     let mut command = repo::cargo();
-    command.args(["build", "--release", "--locked", "--quiet", "--package", "xtask", "--example", EXAMPLE]);
+    command.args(["build", "--release", "--locked", "--quiet", "--package", "xtask", "--example", example]);
     match stage::run(&mut command, &mut Count::default())? {
-        Ended::Well => Ok(repo::target()?.join("release").join("examples").join(EXAMPLE)),
+        Ended::Well => Ok(repo::target()?.join("release").join("examples").join(example)),
         Ended::Badly(why) | Ended::LeftOut(why) => Err(why),
     }
 }
