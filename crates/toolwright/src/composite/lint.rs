@@ -109,7 +109,7 @@ pub(crate) fn sources<'a, R: Runtime>(
         enforced,
     };
     let outputs = tools.into_iter().map(|tool| match tool {
-        // What a composite makes itself is not checked again when it leaves it.
+        // What a composer's composite makes itself is not checked again when it leaves it.
         Some(tool) => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
         None => known(None, None, false),
     });
