@@ -233,11 +233,18 @@ pub(crate) const POLICY: Shape = Shape {
     what: "the policy",
     def: "policy",
     required: &[],
-    members: &[member(
-        "sideEffectingTools",
-        r#"{"type": "array", "items": {"type": "string"}}"#,
-        "tools with side effects that composites may use",
-    )],
+    members: &[
+        member(
+            "sideEffectingTools",
+            r#"{"type": "array", "items": {"type": "string"}}"#,
+            "tools with side effects that composites may use",
+        ),
+        member(
+            "validateEveryStep",
+            FLAG,
+            "validate every step, also where what it gets is proved to fit; counts without `toolwright trust`",
+        ),
+    ],
 };
 
 /// An example of a tool.
