@@ -12,6 +12,8 @@ use crate::failure;
 use crate::grant::{Grants, canonical, shell_word};
 use crate::host::Host;
 use crate::interrupt;
+use crate::learned::LearnedFile;
+use crate::lock::LockFile;
 use crate::output::Output;
 use crate::ownership;
 use crate::paths;
@@ -45,9 +47,11 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
+        Command::Learn(args) => command::learn::learn(&app, &args).await,
+        Command::Lock { yes } => command::lock::lock(&app, yes).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
-        Command::Schema { tool, input, output } => command::schema::schema(&app, tool.as_deref(), input, output).await,
+        Command::Schema(args) => command::schema::schema(&app, &args).await,
         Command::Completions { shell } => command::completions::completions(output, shell),
         Command::Trust { path, yes, revoke } => command::trust::trust(&app, load::in_folder(path), yes, revoke).await,
     };
@@ -70,9 +74,26 @@ impl App {
                 continue;
             }
             match load::read(&path, &name) {
-                Ok(source) => load::add(&mut config, &source, &path, layer, &environment),
+                Ok(source) => {
+                    load::add(&mut config, &source, &path, layer, &environment);
+                    let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
+                    config.learned.extend(learned);
+                }
                 Err(finding) => return Err(self.fail(vec![*finding], Exit::Usage)),
             }
+        }
+        Ok(config)
+    }
+
+    /// The configuration with what is kept beside it of MCP servers: for commands that can do without asking them.
+    ///
+    /// # Errors
+    /// As [`App::config`].
+    pub(crate) fn config_with_locks(&self) -> Result<Config, Exit> {
+        let mut config = self.config()?;
+        let Config { files, locks, findings, .. } = &mut config;
+        for file in files {
+            locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, findings));
         }
         Ok(config)
     }

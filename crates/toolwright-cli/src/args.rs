@@ -75,7 +75,7 @@ pub(crate) enum Command {
         /// The file to check
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
-        /// Look at the file only: start no server
+        /// Start no server: tools of servers are taken from toolwright.lock
         #[arg(long)]
         offline: bool,
     },
@@ -96,6 +96,14 @@ pub(crate) enum Command {
     DryRun(DryArgs),
     /// Like dry-run, but enter nested composites
     Rehearse(DryArgs),
+    /// Learn what a tool gives that does not say it, from its outputs
+    Learn(LearnArgs),
+    /// Keep what MCP servers say about their tools, for checking and editing without them
+    Lock {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -110,16 +118,7 @@ pub(crate) enum Command {
         code: Option<String>,
     },
     /// Print the JSON Schema of toolwright.yaml, or one of a tool
-    Schema {
-        /// A tool's id
-        tool: Option<String>,
-        /// The tool's input schema
-        #[arg(long, requires = "tool", conflicts_with = "output")]
-        input: bool,
-        /// The tool's output schema
-        #[arg(long, requires = "tool")]
-        output: bool,
-    },
+    Schema(SchemaArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -164,6 +163,51 @@ pub(crate) struct DryArgs {
     /// All such outputs as one JSON object, from a file with @FILE
     #[arg(long, value_name = "JSON")]
     pub(crate) outputs: Option<String>,
+}
+
+/// Which schema.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// A tool's id
+    pub(crate) tool: Option<String>,
+    /// The tool's input schema
+    #[arg(long, requires = "tool", conflicts_with = "output")]
+    pub(crate) input: bool,
+    /// The tool's output schema
+    #[arg(long, requires = "tool")]
+    pub(crate) output: bool,
+    /// Let the schema of the file offer the tools there are, and their arguments
+    #[arg(long, conflicts_with = "tool")]
+    pub(crate) with_tools: bool,
+    /// Ask no server: what toolwright.lock does not know is not offered
+    #[arg(long, requires = "with_tools")]
+    pub(crate) offline: bool,
+}
+
+/// A tool, and outputs to learn from.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LearnArgs {
+    /// The tool and an input to run it with; without one, the inputs of its examples.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Learn from outputs in files, JSON one after another; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["input", "pairs", "times"], value_hint = ValueHint::FilePath)]
+    pub(crate) from: Vec<PathBuf>,
+    /// Run the tool so many times with each input
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) times: Option<u32>,
+    /// Make what was learned the tool's output schema: every output must fit it
+    #[arg(long, conflicts_with_all = ["unpin", "forget", "show"])]
+    pub(crate) pin: bool,
+    /// Let what was learned only warn again
+    #[arg(long, conflicts_with_all = ["forget", "show", "from", "input", "pairs", "times"])]
+    pub(crate) unpin: bool,
+    /// Forget what was learned
+    #[arg(long, conflicts_with_all = ["show", "from", "input", "pairs", "times"])]
+    pub(crate) forget: bool,
+    /// Show what was learned
+    #[arg(long, conflicts_with_all = ["from", "input", "pairs", "times"])]
+    pub(crate) show: bool,
 }
 
 /// The form of a drawing.

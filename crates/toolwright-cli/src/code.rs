@@ -33,6 +33,16 @@ pub(crate) const SOURCE_UNAVAILABLE: &str = "source_unavailable";
 pub(crate) const TOOL_SKIPPED: &str = "source_tool_skipped";
 /// The project's list of side-effecting tools has not been accepted by the user.
 pub(crate) const NOT_TRUSTED: &str = "policy_not_trusted";
+/// What was learned of tools cannot be read or written.
+pub(crate) const LEARNED_UNUSABLE: &str = "learned_unusable";
+/// What was learned of a tool is of no use.
+pub(crate) const LEARNED_UNUSED: &str = "learned_unused";
+/// A tool is not learned from.
+pub(crate) const LEARN_REFUSED: &str = "learn_refused";
+/// What servers said about their tools cannot be read or written.
+pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
+/// What servers say now was not agreed to.
+pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
 /// What was given on the command line cannot be used.
 pub(crate) const USAGE: &str = "usage";
 
@@ -138,6 +148,40 @@ pub(crate) const PAGES: &[(&str, &str, &str)] = &[
          may chain (`policy.sideEffectingTools`) count from your own configuration, from `--allow TOOL`, or \
          from the project file once you accepted it with `toolwright trust FILE`. A change of that section, \
          or of what the file says about the tools in it, asks again; a change of layout or comments does not.",
+    ),
+    (
+        LEARNED_UNUSABLE,
+        "what was learned of tools cannot be used",
+        "`toolwright.learned.json` beside the configuration holds what `toolwright learn` saw of outputs. It is no JSON, \
+         was written by a newer toolwright, or an entry in it is not what `learn` writes. A pinned entry is a promise, so \
+         a file that cannot be read stops what it may speak about and is never ignored. `toolwright learn TOOL --forget` \
+         takes a broken entry out.",
+    ),
+    (
+        LEARNED_UNUSED,
+        "what was learned of a tool is of no use",
+        "No tool has that id any more, or it says itself now what it gives, which is what counts. \
+         `toolwright learn TOOL --forget` takes the entry out.",
+    ),
+    (
+        LEARN_REFUSED,
+        "a tool is not learned from",
+        "What a tool gives is learned only where nothing says it: a tool with an output schema has said it, and what a \
+         composite gives follows from its steps. To see outputs, only a tool that declares that it changes nothing \
+         (`effect: read`) is run; for any other, give outputs that you have: `toolwright learn TOOL --from FILE`.",
+    ),
+    (
+        LOCK_UNUSABLE,
+        "`toolwright.lock` cannot be used",
+        "It holds what MCP servers said about their tools when `toolwright lock` asked them. It is no JSON, was written by \
+         a newer toolwright, or was changed by something else, so that a tool in it does not fit its hash. Take it out and \
+         run `toolwright lock` again; after a conflict in version control, do that too.",
+    ),
+    (
+        LOCK_NOT_ACCEPTED,
+        "nobody agreed to what is new in `toolwright.lock`",
+        "`toolwright lock` shows what servers say now and differently from before, and asks. Where nobody can be asked, as \
+         in CI, nothing is written; look at what it shows, and run `toolwright lock --yes`.",
     ),
     (
         USAGE,

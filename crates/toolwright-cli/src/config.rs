@@ -22,6 +22,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diagnostic::{Finding, Owner, SourceText};
+use crate::learned::LearnedFile;
+use crate::lock::LockFile;
 use crate::secret::Secrets;
 
 /// Whose file it is.
@@ -59,6 +61,10 @@ pub(crate) struct Config {
     pub(crate) tools: Vec<tool::ToolEntry>,
     /// Composites, in the order of the files.
     pub(crate) composites: Vec<composite::CompositeEntry>,
+    /// What was learned of tools that do not say what they give, beside each file.
+    pub(crate) learned: Vec<LearnedFile>,
+    /// What MCP servers said when they were last asked, beside each file.
+    pub(crate) locks: Vec<LockFile>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
     /// What must not be shown.
@@ -90,6 +96,12 @@ impl Config {
     /// Whether an entry of `tools` may say anything about a source's tools, or may only narrow them.
     pub(crate) fn may_speak(&self, source: &source::Source, said: &tool::ToolEntry) -> bool {
         self.layer(&source.place) == Layer::Project || self.layer(&said.place) == Layer::User
+    }
+
+    /// What the lock beside its file says about the tools of a source.
+    pub(crate) fn locked(&self, source: &source::Source) -> Option<Vec<toolwright::Value>> {
+        let layer = self.layer(&source.place);
+        self.locks.iter().filter(|lock| lock.layer == layer).find_map(|lock| lock.listed(&source.name))
     }
 
     /// The project's file, when there is one.

@@ -5,6 +5,7 @@
 
 mod composites;
 mod layers;
+mod learned;
 mod leaves;
 mod needs;
 mod order;
@@ -13,7 +14,7 @@ mod views;
 
 use std::collections::BTreeMap;
 
-use toolwright::{Catalog, Options, Registry, ToolDef};
+use toolwright::{Catalog, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
@@ -31,6 +32,11 @@ pub(crate) enum Want {
     Everything,
     /// What the files say, and nothing is started.
     FilesOnly,
+    /// What the files and the locks beside them say; of the rest, servers are asked, or nothing is known.
+    Locked {
+        /// Servers that no lock knows are asked.
+        ask: bool,
+    },
     /// What one tool needs: no other source is started.
     Tool(String),
 }
@@ -45,6 +51,8 @@ pub(crate) struct Host {
     pub(crate) sources: Vec<SourceView>,
     /// Everything that is wrong.
     pub(crate) findings: Vec<Finding>,
+    /// What servers said about their usable tools, untouched, by source.
+    pub(crate) offered: Vec<(String, Vec<Value>)>,
     /// What must not be shown.
     pub(crate) secrets: Secrets,
     /// Owners that were looked at, when not everything was.
@@ -70,6 +78,7 @@ struct Build<'c> {
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
+    offered: Vec<(String, Vec<Value>)>,
     /// A registry for a look at composites that are not taken in, and how many tools it has seen.
     scratch: Option<(usize, Registry)>,
     /// Sources whose tools are not known, with what their ids begin with.
@@ -89,7 +98,7 @@ impl Host {
     pub(crate) async fn open(config: Config, grants: &Grants, want: &Want) -> Self {
         let needed = match want {
             Want::Tool(id) => Some(needs::of(&config, id)),
-            Want::Everything | Want::FilesOnly => None,
+            Want::Everything | Want::FilesOnly | Want::Locked { .. } => None,
         };
         let mut build = Build {
             config: &config,
@@ -101,16 +110,18 @@ impl Host {
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
+            offered: Vec::new(),
             scratch: None,
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
         let asked = |source: &str| match (want, &needed) {
-            (Want::FilesOnly, _) => false,
+            (Want::FilesOnly | Want::Locked { ask: false }, _) => false,
             (_, Some(needed)) => needed.asks(source),
             (_, None) => true,
         };
-        let upstreams = build.leaves(&asked).await;
+        let locked = matches!(want, Want::Locked { .. });
+        let upstreams = build.leaves(&asked, locked).await;
         build.duplicate_sources();
         build.claim_composites();
         build.claim_for_the_user();
@@ -118,6 +129,7 @@ impl Host {
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
+        build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();
         let mut host = build.close(needed, upstreams);
@@ -182,6 +194,7 @@ impl Build<'_> {
             tools,
             sources,
             findings,
+            offered: self.offered,
             secrets,
             needed,
             misnamed: Vec::new(),

@@ -117,6 +117,52 @@ pub(crate) fn outputs(single: &[String], all: Option<&str>) -> Result<Vec<(Strin
     if findings.is_empty() { Ok(outputs) } else { Err(findings) }
 }
 
+/// The outputs in a file: JSON values one after another, each as it is or as a result that has it in `output`.
+pub(crate) fn outputs_in(path: &Path) -> Result<Vec<Value>, Box<Finding>> {
+    let (name, text) = match path.to_str() {
+        Some("-") => ("standard input".to_owned(), read_stdin("--from")?),
+        _ => (path.display().to_string(), read_file(path, "--from")?),
+    };
+    let mut outputs = Vec::new();
+    let mut from = 0;
+    loop {
+        let rest = text.get(from..).unwrap_or_default();
+        let blank = rest.len() - rest.trim_start().len();
+        from += blank;
+        if rest.len() == blank {
+            return Ok(outputs);
+        }
+        let mut values = serde_json::Deserializer::from_str(rest.trim_start()).into_iter::<serde::de::IgnoredAny>();
+        let whole = values.next().is_some_and(|value| value.is_ok());
+        // What it cannot read, our own parser says in its words.
+        let end = if whole { from + values.byte_offset() } else { text.len() };
+        let value = Value::parse(text.get(from..end).unwrap_or_default()).map_err(|error| {
+            let at = (from + error.offset).min(text.len());
+            let source = SourceText::new(name.clone(), text.clone());
+            Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(error.help().into_owned())).at(&source, at..at + 1, ""))
+        })?;
+        outputs.push(output_of(value).map_err(|why| {
+            let source = SourceText::new(name.clone(), text.clone());
+            Box::new(usage(why, Some("take it out: only outputs of calls that succeeded are learned from".to_owned())).at(
+                &source,
+                from..from + 1,
+                "",
+            ))
+        })?);
+        from = end;
+    }
+}
+
+/// The output, where the value is a result that has one inside.
+fn output_of(value: Value) -> Result<Value, String> {
+    let is_result = value.get("effects").is_some_and(|effects| effects.as_array().is_some());
+    match value.get("success").and_then(Value::as_bool).filter(|_| is_result) {
+        Some(true) => Ok(value.get("output").cloned().unwrap_or(Value::Null)),
+        Some(false) => Err("this is the result of a call that failed".to_owned()),
+        None => Ok(value),
+    }
+}
+
 /// JSON on the command line, from `@FILE`, or from standard input with `-`.
 fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
     let (name, text) = match text.strip_prefix('@') {
@@ -136,7 +182,7 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
 }
 
 /// The first key that stands twice in an object of a JSON text; what is no JSON is told elsewhere.
-fn repeated_key(text: &str) -> Option<String> {
+pub(crate) fn repeated_key(text: &str) -> Option<String> {
     let mut repeated = None;
     let mut json = serde_json::Deserializer::from_str(text);
     // What is wrong with the text is told by the parser that reads it.

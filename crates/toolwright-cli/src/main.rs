@@ -5,6 +5,7 @@
 
 mod app;
 mod args;
+mod beside;
 mod code;
 mod command;
 mod config;
@@ -15,6 +16,8 @@ mod grant;
 mod host;
 mod input;
 mod interrupt;
+mod learned;
+mod lock;
 mod output;
 mod ownership;
 mod paths;

@@ -3,6 +3,7 @@
 use serde_json::json;
 use toolwright::{Effect, Value};
 
+use crate::learned::LearnedView;
 use crate::secret::Secrets;
 use crate::style::{flat, limited, one_line};
 
@@ -27,6 +28,8 @@ pub(crate) struct ToolView {
     pub(crate) input: Option<Value>,
     /// The JSON Schema of its output.
     pub(crate) output: Option<Value>,
+    /// What its outputs looked like, when it does not say it itself.
+    pub(crate) learned: Option<LearnedView>,
     /// Not listed.
     pub(crate) hidden: bool,
     /// Examples of input and output.
@@ -227,6 +230,7 @@ impl ToolView {
                 .iter()
                 .map(|(input, output)| json!({"input": input.to_json(), "output": output.as_ref().map(Value::to_json)}));
             members.push(("examples", examples.collect()));
+            members.extend(self.learned.as_ref().map(|learned| ("learned", learned.to_json())));
         }
         let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
         serde_json::Value::Object(members.collect())

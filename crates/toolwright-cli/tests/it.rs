@@ -6,10 +6,16 @@ mod world;
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/editor.rs"]
+mod editor;
 #[path = "it/ends.rs"]
 mod ends;
 #[path = "it/environment.rs"]
 mod environment;
+#[path = "it/learn.rs"]
+mod learn;
+#[path = "it/lock.rs"]
+mod lock;
 #[path = "it/mistakes.rs"]
 mod mistakes;
 #[path = "it/pictures.rs"]

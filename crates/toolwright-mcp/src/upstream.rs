@@ -18,6 +18,8 @@
 
 use std::sync::Arc;
 
+use toolwright::Value;
+
 mod call;
 mod connect;
 mod effects;
@@ -66,6 +68,12 @@ impl Upstream {
     /// When the server cannot be started or does not answer. A tool that cannot be used is no error.
     pub async fn tools(&self) -> Result<Listing, UpstreamError> {
         listing::list(&self.shared).await
+    }
+
+    /// What it would offer if `listed` were what it lists: for a host that has kept [`Listing::raw`]. Nothing is
+    /// started; a tool starts the server when it is called.
+    pub fn tools_as_listed(&self, listed: &[Value]) -> Listing {
+        listing::as_listed(&self.shared, listed)
     }
 
     /// Starts the server, if it is not running, and waits until it answers.

@@ -72,6 +72,33 @@ pub const SCHEMA_ISSUES_MAX: usize = 20;
 /// Characters of one such finding.
 pub const SCHEMA_ISSUE_CHARS_MAX: usize = 300;
 
+/// Levels of a learned shape; what lies deeper may be anything.
+pub const LEARNED_DEPTH_MAX: u32 = 16;
+
+/// Different keys up to which a learned object has named members; one with more is a map.
+pub const LEARNED_MEMBERS_MAX: usize = 200;
+
+/// Different keys from which on a learned object is a map when none is always there and few come again.
+pub const LEARNED_MAP_KEYS_MIN: usize = 20;
+
+/// Bytes of a key that a learned object remembers; one with a longer key is a map.
+pub const LEARNED_KEY_BYTES_MAX: usize = 256;
+
+/// Places that one learned shape remembers; beyond, the deepest are forgotten and may hold anything.
+pub const LEARNED_PLACES_MAX: usize = 10_000;
+
+/// Texts of one place from which on they can be learned to be some few words.
+pub const LEARNED_WORDS_TIMES_MIN: u64 = 20;
+
+/// How many different words of one place are learned as the only ones at most.
+pub const LEARNED_WORDS_MAX: usize = 5;
+
+/// Characters of such a word.
+pub const LEARNED_WORD_CHARS_MAX: usize = 40;
+
+/// Texts of one place that must all fit a format before it is learned.
+pub const LEARNED_FORMAT_TIMES_MIN: u64 = 5;
+
 /// How many `$ref`s in a row are followed when a schema is read for its properties.
 pub const SCHEMA_REF_HOPS_MAX: usize = 32;
 

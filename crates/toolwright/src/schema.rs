@@ -6,7 +6,7 @@
 //! validator is built when it is first needed, unless only building it can tell.
 //!
 //! What other modules hand on of it: [`SchemaError`], when a schema is none; [`SchemaIssue`], when a value does not
-//! fit; [`Repair`], when one was made to fit.
+//! fit; [`Repair`], when one was made to fit. [`Learned`] is for tools that do not say what they give: their outputs do.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,11 +17,15 @@ use crate::value::Value;
 use crate::value::schema::JsonValue;
 use crate::wiring::Document;
 
+mod dangling;
 pub(crate) mod integers;
+mod learn;
 pub(crate) mod pin;
 mod plain;
 
 use integers::Integers;
+
+pub use learn::{Learned, LearnedError, Sometimes};
 
 /// A schema that is no schema, or one that cannot be used.
 ///
@@ -70,6 +74,22 @@ impl std::fmt::Display for SchemaIssue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pointer.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.pointer, self.message) }
     }
+}
+
+/// How many of `values` fit a schema.
+///
+/// # Errors
+/// When the schema is none.
+///
+/// ```
+/// use toolwright::{json, schema::fitting};
+/// assert_eq!(fitting(&json!({ "type": "integer" }), &[json!(1), json!("one")]), Ok(1));
+/// assert!(fitting(&json!({ "type": "strnig" }), &[]).is_err());
+/// ```
+pub fn fitting(schema: &Value, values: &[Value]) -> Result<usize, SchemaError> {
+    let schema = CompiledSchema::new(schema.clone());
+    schema.warm()?;
+    Ok(values.iter().filter(|value| schema.accepts(value)).count())
 }
 
 /// Something that was changed in the arguments before the tool got them.
@@ -270,7 +290,11 @@ fn compile(source: &Value) -> Result<Validator<JsonValue>, SchemaError> {
         .should_validate_formats(true)
         .offline()
         .build(&schema)
-        .map_err(|error| SchemaError { pointer: error.instance_path().to_string(), message: crate::cut(&error.to_string(), 400) })
+        .map_err(|error| dangling::named_by(&error, source).unwrap_or_else(|| in_place(&error)))
+}
+
+fn in_place(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+    SchemaError { pointer: error.instance_path().to_string(), message: crate::cut(&error.to_string(), 400) }
 }
 
 /// Whether the meta-schema of its dialect accepts it.

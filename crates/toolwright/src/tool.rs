@@ -170,6 +170,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) effect: Option<Effect>,
     pub(crate) input: Option<CompiledSchema>,
     pub(crate) output: Option<CompiledSchema>,
+    /// What its outputs have looked like, and how many there were; it promises nothing.
+    pub(crate) expected: Option<(Value, u32)>,
     pub(crate) examples: Vec<Example>,
     pub(crate) origin: Option<Origin>,
     pub(crate) annotations: Option<Value>,
@@ -242,6 +244,12 @@ impl<R: Runtime> ToolDef<R> {
     /// JSON Schema of the output, when the tool declares one.
     pub fn output_schema(&self) -> Option<&Value> {
         self.0.output.as_ref().map(CompiledSchema::source)
+    }
+
+    /// The schema that its outputs have fitted so far, and how many of them there were, when the tool declares none
+    /// itself: something to warn by, never to refuse by.
+    pub fn expected_output(&self) -> Option<(&Value, u32)> {
+        self.0.expected.as_ref().filter(|_| self.0.output.is_none()).map(|(schema, outputs)| (schema, *outputs))
     }
 
     /// The declared (or, for a composite, derived) effect. `None` means undeclared, which is the worst.
@@ -383,6 +391,43 @@ impl<R: Runtime> ToolDef<R> {
         self.changed(|def| def.hidden = hidden)
     }
 
+    /// A copy that promises this output, for a host that knows what a tool gives which says nothing about it. A
+    /// composite keeps its own. A broken schema is reported at registration.
+    ///
+    /// ```
+    /// use toolwright::{json, tool};
+    /// let count = tool("count", "Counts").reads().run_json(|_, _call| async move { Ok(json!(3)) });
+    /// let count = count.with_output_schema(json!({ "type": "integer" }));
+    /// assert_eq!(count.output_schema(), Some(&json!({ "type": "integer" })));
+    /// ```
+    #[must_use]
+    pub fn with_output_schema(&self, schema: Value) -> Self {
+        if self.is_composite() {
+            return self.clone();
+        }
+        self.changed(|def| def.output = Some(CompiledSchema::new(schema)))
+    }
+
+    /// A copy of which it is known what `outputs` of its outputs looked like. It promises nothing, and its fingerprint
+    /// is the same: a composite that uses it otherwise gets a warning.
+    ///
+    /// ```
+    /// use toolwright::{json, schema::Learned, tool};
+    /// let mut learned = Learned::default();
+    /// learned.add(&json!({ "words": 120 }));
+    /// let count = tool("count", "Counts").reads().run_json(|_, _call| async move { Ok(json!({ "words": 7 })) });
+    /// let count = count.with_learned_output(learned.expectation(), 1);
+    /// assert_eq!(count.expected_output().map(|(_, outputs)| outputs), Some(1));
+    /// assert_eq!(count.output_schema(), None);
+    /// ```
+    #[must_use]
+    pub fn with_learned_output(&self, schema: Value, outputs: u32) -> Self {
+        if self.is_composite() {
+            return self.clone();
+        }
+        self.changed(|def| def.expected = Some((schema, outputs)))
+    }
+
     /// A copy whose given arguments are fixed: callers no longer see or give them.
     ///
     /// # Errors
@@ -424,6 +469,7 @@ impl<R: Runtime> Def<R> {
             effect: self.effect.clone(),
             input: self.input.clone(),
             output: self.output.clone(),
+            expected: self.expected.clone(),
             examples: self.examples.clone(),
             origin: self.origin.clone(),
             annotations: self.annotations.clone(),

@@ -43,6 +43,8 @@ mod journal_rules;
 mod journal_stored;
 #[path = "it/journals.rs"]
 mod journals;
+#[path = "it/learning.rs"]
+mod learning;
 #[path = "it/lifecycle_fixture.rs"]
 mod lifecycle_fixture;
 #[path = "it/limits.rs"]

@@ -10,12 +10,12 @@ use crate::view::State;
 
 /// Checks the files, and unless `offline` asks every source.
 pub(crate) async fn check(app: &App, offline: bool) -> Exit {
-    let config = match app.config() {
+    let config = match app.config_with_locks() {
         Ok(config) => config,
         Err(exit) => return exit,
     };
     let grants = app.grants(&config);
-    let want = if offline { Want::FilesOnly } else { Want::Everything };
+    let want = if offline { Want::Locked { ask: false } } else { Want::Everything };
     let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
         return app.interrupted(Exit::Interrupted);
     };

@@ -1,6 +1,6 @@
 //! `describe TOOL`: what it takes, what it gives, what it does to the world.
 
-mod schema;
+pub(super) mod schema;
 
 use std::fmt::Write as _;
 
@@ -74,8 +74,14 @@ fn human(output: Output, tool: &ToolView) -> String {
         fact(&mut out, output, "hidden", "not listed; composites may use it");
     }
     steps(&mut out, output, tool);
+    if let Some(learned) = &tool.learned {
+        fact(&mut out, output, "learned", &format!("{}, in {}", learned.confidence(), learned.file));
+        fact(&mut out, output, "", &learned.use_words(&tool.id));
+        learned.sometimes_words().iter().for_each(|words| fact(&mut out, output, "", &format!("not always there: {words}")));
+    }
     out.push('\n');
-    for (name, part) in [("input", &tool.input), ("output", &tool.output)] {
+    let learned = tool.learned.as_ref().map(|learned| learned.schema.clone());
+    for (name, part) in [("input", &tool.input), ("output", &tool.output.clone().or(learned))] {
         if !schema::show(&mut out, output, name, part.as_ref()) {
             let text = format!("the members below are in `toolwright schema {} --{name}`", shell_word(&tool.id));
             let _ = writeln!(out, "{}", style.dim(&wrap(&text, output.width(), "  ")));

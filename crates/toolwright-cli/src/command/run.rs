@@ -62,6 +62,7 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
         Ok((input, hidden)) => {
             hidden.iter().for_each(|text| host.secrets.add(text));
             let invocation = Invocation::new(args.tool.as_str(), input).run_id(new_run_id());
+            note_mistakes_elsewhere(app, &host);
             call(app, &host, invocation, change).await
         }
         Err(exit) => Err(exit),
@@ -73,8 +74,16 @@ pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Inv
     Ok(Outcome { result, host })
 }
 
+fn note_mistakes_elsewhere(app: &App, host: &Host) {
+    let elsewhere = host.elsewhere();
+    if elsewhere > 0 && app.output.format == Format::Human {
+        let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
+        app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
+    }
+}
+
 /// A name that no other run has: idempotency keys begin with it, so two runs must not share one.
-fn new_run_id() -> String {
+pub(super) fn new_run_id() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("run-{:x}-{:x}", since.as_nanos(), std::process::id())
 }
@@ -83,7 +92,7 @@ fn new_run_id() -> String {
 ///
 /// # Errors
 /// When it cannot be used, or an interrupt came first; that is told already.
-async fn given(app: &App, args: &RunArgs, schema: Option<Value>) -> Result<(Value, Vec<String>), Exit> {
+pub(super) async fn given(app: &App, args: &RunArgs, schema: Option<Value>) -> Result<(Value, Vec<String>), Exit> {
     let args = args.clone();
     // Apart from everything else: standard input may have nothing to read for a long time.
     let read = tokio::task::spawn_blocking(move || {
@@ -98,17 +107,12 @@ async fn given(app: &App, args: &RunArgs, schema: Option<Value>) -> Result<(Valu
     }
 }
 
-async fn call(
+pub(super) async fn call(
     app: &App,
     host: &Host,
     invocation: Invocation,
     change: impl FnOnce(Invocation) -> Invocation,
 ) -> Result<Result<ToolResult, CallError>, Exit> {
-    let elsewhere = host.elsewhere();
-    if elsewhere > 0 && app.output.format == Format::Human {
-        let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
-        app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
-    }
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
     let watched = Diagnostics::disabled().with_observer(progress.clone());

@@ -35,6 +35,14 @@ pub(crate) fn in_folder(path: PathBuf) -> PathBuf {
 /// # Errors
 /// A finding that says why the file cannot be read.
 pub(crate) fn read(path: &Path, name: &str) -> Result<Arc<SourceText>, Box<Finding>> {
+    read_up_to(path, name, FILE_BYTES_MAX)
+}
+
+/// The same for a file of at most so many bytes.
+///
+/// # Errors
+/// A finding that says why the file cannot be read.
+pub(crate) fn read_up_to(path: &Path, name: &str, bytes_max: u64) -> Result<Arc<SourceText>, Box<Finding>> {
     let unreadable = |why: String| Box::new(Finding::error(code::UNREADABLE, why));
     // Asked before it is opened: opening a pipe waits for its other end.
     let kind = fs::metadata(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
@@ -49,9 +57,9 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Arc<SourceText>, Box<Findi
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(cannot_read(name, &error)))?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(cannot_read(name, &error)))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        let limit = FILE_BYTES_MAX / 1024 / 1024;
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| unreadable(cannot_read(name, &error)))?;
+    if bytes.len() as u64 > bytes_max {
+        let limit = bytes_max / 1024 / 1024;
         return Err(unreadable(format!("`{name}` is larger than {limit} MiB")));
     }
     match String::from_utf8(bytes) {

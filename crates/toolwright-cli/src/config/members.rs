@@ -19,6 +19,8 @@ pub(crate) struct Shape {
     pub(crate) what: &'static str,
     /// Its name in the JSON Schema.
     pub(crate) def: &'static str,
+    /// What it is for, for an editor.
+    pub(crate) doc: &'static str,
     /// Its members.
     pub(crate) members: &'static [Member],
     /// Members that have to be there.
@@ -43,7 +45,7 @@ const DURATION: &str = r#"{"type": "string", "pattern": "^[0-9.]+ ?(ms|s|m|min|h
 const SIZE: &str = r#"{"type": ["string", "integer"], "examples": ["64KiB", "1MiB"]}"#;
 const VARIABLES: &str = r#"{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}"#;
 const SCHEMA: &str = r#"{"type": ["object", "boolean"]}"#;
-const EFFECT_SCHEMA: &str = r##"{"anyOf": [{"enum": ["read", "write", "idempotent"]}, {"$ref": "#/$defs/effect"}]}"##;
+const EFFECT_SCHEMA: &str = r##"{"anyOf": [{"enum": ["read", "write", "idempotent"], "enumDescriptions": ["changes nothing", "changes something, and again when it is called twice", "changes something, and nothing more when it is called twice"]}, {"$ref": "#/$defs/effect"}]}"##;
 const EXAMPLES: &str = r##"{"type": "array", "items": {"$ref": "#/$defs/example"}}"##;
 const ANYTHING: &str = "true";
 
@@ -52,6 +54,7 @@ pub(crate) const FILE: Shape = Shape {
     what: "the configuration",
     def: "file",
     required: &[],
+    doc: "sources of tools, what you say about them, composites made of them, and what composites may do",
     members: &[
         member(
             "sources",
@@ -83,6 +86,7 @@ pub(crate) const COMMAND_SOURCE: Shape = Shape {
     what: "a command source",
     def: "commandSource",
     required: &["tools"],
+    doc: "a group of command lines; what it says about folder, environment and time holds for all of them",
     members: &[
         member("tools", r##"{"type": "object", "additionalProperties": {"$ref": "#/$defs/commandTool"}}"##, "the tools, by id"),
         member("cwd", TEXT, "the folder the commands run in, relative to this file"),
@@ -98,6 +102,7 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
     what: "a command tool",
     def: "commandTool",
     required: &["argv"],
+    doc: "a program as a tool: one element of `argv` for each of its arguments, and no shell",
     members: &[
         member("description", TEXT, "what the tool is for; absent = its command line"),
         member("title", TEXT, "a name for people"),
@@ -110,7 +115,11 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         member("effect", EFFECT_SCHEMA, "what calling it does to the world; absent = not declared"),
         member("input", SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
         member("output", SCHEMA, "JSON Schema of the output"),
-        member("stdout", r#"{"enum": ["text", "json", "lines"]}"#, "how the command's output is read; default `text`"),
+        member(
+            "stdout",
+            r#"{"enum": ["text", "json", "lines"], "enumDescriptions": ["one text, without the line break at its end", "one JSON value", "a list of texts, one a line"]}"#,
+            "how the command's output is read; default `text`",
+        ),
         member(
             "exitCodes",
             r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#,
@@ -131,6 +140,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
     what: "an MCP source over stdio",
     def: "stdioSource",
     required: &["command"],
+    doc: "a program that is started and speaks MCP over its standard input and output",
     members: &[
         member("command", TEXT, "the program to start"),
         member("args", ARGUMENTS, "its arguments"),
@@ -145,13 +155,14 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
     ],
 };
 
-const TRUST: &str = r#"{"enum": ["none", "hints"]}"#;
+const TRUST: &str = r#"{"enum": ["none", "hints"], "enumDescriptions": ["what it says of its tools' effects is not believed", "its hints, such as `readOnlyHint`, are effects"]}"#;
 
 /// An MCP server over streamable HTTP.
 pub(crate) const HTTP_SOURCE: Shape = Shape {
     what: "an MCP source over HTTP",
     def: "httpSource",
     required: &["url"],
+    doc: "an MCP server at an address, over streamable HTTP",
     members: &[
         member("url", TEXT, "the server's address"),
         member("headers", VARIABLES, "headers for every request; never shown"),
@@ -168,10 +179,11 @@ pub(crate) const CLIENT_SERVER: Shape = Shape {
     what: "an entry of `mcpServers`",
     def: "clientServer",
     required: &[],
+    doc: "an MCP server as the file of another client has it",
     members: &[
         member(
             "type",
-            r#"{"enum": ["stdio", "http", "streamable-http", "streamableHttp"]}"#,
+            r#"{"enum": ["stdio", "http", "streamable-http", "streamableHttp"], "enumDescriptions": ["a program that is started", "an address", "an address", "an address"]}"#,
             "the transport; absent = by `command` or `url`",
         ),
         member("command", TEXT, "the program to start"),
@@ -189,6 +201,7 @@ pub(crate) const TOOL: Shape = Shape {
     what: "an entry of `tools`",
     def: "tool",
     required: &[],
+    doc: "what you say about a tool of a source; it counts more than what the source says",
     members: &[
         member("effect", EFFECT_SCHEMA, "what calling it does to the world"),
         member("name", TEXT, "its new id"),
@@ -204,6 +217,7 @@ pub(crate) const COMPOSITE: Shape = Shape {
     what: "a composite",
     def: "composite",
     required: &["steps"],
+    doc: "a tool whose body is a list of steps; each gets values from the input and from the steps before it",
     members: &[
         member("mode", r#"{"const": "compose"}"#, "the only mode there is"),
         member("description", TEXT, "what the composite is for; absent = the tools of its steps"),
@@ -221,6 +235,7 @@ pub(crate) const STEP: Shape = Shape {
     what: "a step",
     def: "step",
     required: &["name", "tool"],
+    doc: "one call of a tool",
     members: &[
         member("name", TEXT, "the step's name, unique in the composite"),
         member("tool", TEXT, "the id of the tool it calls"),
@@ -233,6 +248,7 @@ pub(crate) const POLICY: Shape = Shape {
     what: "the policy",
     def: "policy",
     required: &[],
+    doc: "what composites may do; a project asks for it, and you accept it with `toolwright trust`",
     members: &[
         member(
             "sideEffectingTools",
@@ -252,6 +268,7 @@ pub(crate) const EXAMPLE: Shape = Shape {
     what: "an example",
     def: "example",
     required: &["input"],
+    doc: "an input, and what the tool gives for it; shown to models and people",
     members: &[member("input", ANYTHING, "the input"), member("output", ANYTHING, "the output it gives")],
 };
 
@@ -260,6 +277,7 @@ pub(crate) const EFFECT: Shape = Shape {
     what: "an effect",
     def: "effect",
     required: &["class", "impact"],
+    doc: "an effect with a word of your own for its class",
     members: &[
         member(
             "class",
@@ -268,7 +286,7 @@ pub(crate) const EFFECT: Shape = Shape {
         ),
         member(
             "impact",
-            r#"{"enum": ["none", "idempotent", "once"]}"#,
+            r#"{"enum": ["none", "idempotent", "once"], "enumDescriptions": ["nothing at all", "the same as calling it once", "it happens again"]}"#,
             "what calling it twice does: nothing at all, the same as once, or it again",
         ),
     ],

@@ -17,10 +17,12 @@ use crate::wire;
 
 impl Build<'_> {
     /// Registers every tool of every source, in the order of the files.
-    pub(super) async fn leaves(&mut self, asked: &impl Fn(&str) -> bool) -> Vec<Upstream> {
+    pub(super) async fn leaves(&mut self, asked: &impl Fn(&str) -> bool, locked: bool) -> Vec<Upstream> {
         let config = self.config;
+        let known = |source: &Source| locked.then(|| config.locked(source)).flatten();
+        let asked = |source: &Source| asked(&source.name) && known(source).is_none();
         let servers = config.sources.iter().filter_map(|source| match &source.kind {
-            SourceKind::Server(server) if asked(&source.name) => Some((source, server)),
+            SourceKind::Server(server) if asked(source) => Some((source, server)),
             _ => None,
         });
         let specs = servers.map(|(source, server)| wire::server(config, source, server));
@@ -29,13 +31,19 @@ impl Build<'_> {
         for source in &config.sources {
             match &source.kind {
                 SourceKind::Commands(tools) => self.commands(source, tools),
-                SourceKind::Server(server) if asked(&source.name) => {
+                SourceKind::Server(server) if asked(source) => {
                     if let Some(Asked { upstream, answer }) = answers.next() {
                         self.server(source, server, answer);
                         upstreams.push(upstream);
                     }
                 }
-                SourceKind::Server(server) => self.not_asked(source, server),
+                SourceKind::Server(server) => match known(source) {
+                    Some(tools) => {
+                        let upstream = Upstream::new(wire::server(config, source, server));
+                        self.server(source, server, Ok(upstream.tools_as_listed(&tools)));
+                    }
+                    None => self.not_asked(source, server),
+                },
                 SourceKind::Off { tools, prefix, disabled, commands } => {
                     for entry in commands {
                         self.findings.extend(wire::command(source, entry).err().unwrap_or_default());
@@ -121,6 +129,7 @@ impl Build<'_> {
                             .owner(Owner::Source(source.name.clone())),
                     );
                 }
+                self.offered.push((source.name.clone(), listing.raw.clone()));
                 for tool in &listing.tools {
                     self.leaf(tool, &source.place, source);
                 }
@@ -160,7 +169,9 @@ impl Build<'_> {
                 return;
             }
         };
+        let (tool, learned) = self.learned(tool, source);
         let mut view = super::views::of(&tool, &source.name, config);
+        view.learned = learned;
         let renamed = said.iter().rev().find_map(|said| said.name.as_ref().map(|(_, place)| place));
         let owner = Owner::Tool(id);
         self.claim(tool.name(), renamed.unwrap_or(place), &owner);

@@ -77,6 +77,13 @@ pub(crate) async fn list(shared: &Arc<Shared>) -> Result<Listing, UpstreamError>
     Ok(walk.finish(shared))
 }
 
+/// The list of a server that is not asked.
+pub(crate) fn as_listed(shared: &Arc<Shared>, listed: &[Value]) -> Listing {
+    let mut walk = Walk::default();
+    walk.page(&Value::object([("tools", Value::array(listed.iter().cloned()))]), shared.spec.limits.list_tools_max);
+    walk.finish(shared)
+}
+
 async fn page_of(shared: &Arc<Shared>, cursor: Option<&str>) -> Result<Value, UpstreamError> {
     let spec = &shared.spec;
     let failed = |code, why: String| {

@@ -10,7 +10,10 @@ use crate::server::{spec, text};
 /// Each case with the tests that hold its checks. Checks about journals, serving and `doctor` belong elsewhere.
 const TESTS: &[(&str, &[&str])] = &[
     ("04-ref-in-output-schema", &["local_references_work_in_both_schemas"]),
+    ("05-recursive-vs-dangling-ref", &["a_recursive_schema_works_and_a_dangling_reference_is_told_with_its_place"]),
     ("06-root-anyof-one-bad-tool", &["a_root_without_a_type_is_listed_and_checked", "each_tool_is_judged_on_its_own"]),
+    ("07-strict-original-vs-published", &["what_a_schema_says_at_its_root_is_held_to"]),
+    ("08-draft07-output-and-unknown-dialect", &["known_dialects_are_checked_and_unknown_ones_are_told"]),
     ("09-no-parameter-tools", &["no_parameters_can_be_said_in_four_ways"]),
     ("15-null-absent-empty", &["null_absent_and_empty_stay_three_things", "arguments_arrive_as_given"]),
     ("16-integral-float-for-integer", &["an_integral_float_arrives_as_an_integer"]),
@@ -125,6 +128,41 @@ async fn local_references_work_in_both_schemas() {
     call(&listing, "gamma", r#"{"q":"xy"}"#).await.unwrap();
 }
 
+/// C05
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recursive_schema_works_and_a_dangling_reference_is_told_with_its_place() {
+    let case = case("05-recursive-vs-dangling-ref");
+    let listing = serving(&case).await;
+    listed_and_left_out(&case, &listing, "/properties/x/$ref");
+    let refused = call(&listing, "tree_put", r#"{"root":{"v":1,"kids":[{}]}}"#).await.unwrap_err();
+    assert_eq!(refused.code, "invalid_input");
+    assert!(refused.message.contains(&["", "root", "kids", "0"].join("/")), "{}", refused.message);
+    call(&listing, "tree_put", r#"{"root":{"v":1,"kids":[{"v":2}]}}"#).await.unwrap();
+    assert_eq!(text(&listing, "called").await, "tree_put");
+    // The form for others is made without going round in circles: alone, and as the input of a composite.
+    let tree = named(&listing, "tree_put").clone();
+    let schema = tree.input_schema().unwrap().clone();
+    let step = json(r#"[{"name":"put","tool":"tree_put","inputMapping":{"root":"$input.root"}}]"#);
+    let composite = Composite::new("plant", "Plants").spec(CompositeSpec::from_value(&Value::object([("steps", step)])).unwrap());
+    let registry = Registry::with_policy(Policy::new()).with(tree).unwrap().with(composite).unwrap();
+    let catalog = registry.seal();
+    assert_eq!(catalog.describe(None, None).len(), 2);
+    assert_eq!(catalog.get("tree_put").unwrap().input_schema(), Some(&schema));
+}
+
+/// The tools that a case lists are there; the one that it leaves out is told with the place of what is wrong.
+#[track_caller]
+fn listed_and_left_out(case: &Value, listing: &Listing, place: &str) {
+    let left_out: Vec<&str> = case.pointer("/expected/left_out").unwrap().as_object().unwrap().keys().map(|name| name.as_str()).collect();
+    let skipped: Vec<(&str, &str)> = listing.skipped.iter().map(|skipped| (skipped.name.as_str(), skipped.code)).collect();
+    assert_eq!(skipped, left_out.iter().map(|name| (*name, "invalid_schema")).collect::<Vec<_>>());
+    let reason = &listing.skipped[0].reason;
+    assert!(reason.contains(place), "{reason}");
+    let named = case.get("tools").unwrap().as_array().unwrap().iter().map(|tool| tool.get("name").unwrap().as_str().unwrap());
+    let expected: Vec<&str> = named.filter(|name| !left_out.contains(name)).chain(["called"]).collect();
+    assert_eq!(listing.tools.iter().map(|tool| tool.id()).collect::<Vec<_>>(), expected);
+}
+
 /// C06
 #[tokio::test(flavor = "multi_thread")]
 async fn a_root_without_a_type_is_listed_and_checked() {
@@ -132,6 +170,36 @@ async fn a_root_without_a_type_is_listed_and_checked() {
     assert_eq!(listing.tools.len(), 6);
     assert_eq!(call(&listing, "attach", "{}").await.unwrap_err().code, "invalid_input");
     call(&listing, "attach", r#"{"url":"u"}"#).await.unwrap();
+}
+
+/// C07 (what is published to clients comes with serving)
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_schema_says_at_its_root_is_held_to() {
+    let case = case("07-strict-original-vs-published");
+    let listing = serving(&case).await;
+    for expected in case.pointer("/expected/calls").unwrap().as_array().unwrap() {
+        let called = call(&listing, "unannotate", &expected.get("args").unwrap().to_json_string()).await;
+        match expected.get("error_kind") {
+            None => assert!(called.is_ok(), "{expected}: {called:?}"),
+            Some(_) => assert_eq!(called.unwrap_err().code, "invalid_input", "{expected}"),
+        }
+    }
+    assert_eq!(text(&listing, "called").await, "unannotate");
+}
+
+/// C08
+#[tokio::test(flavor = "multi_thread")]
+async fn known_dialects_are_checked_and_unknown_ones_are_told() {
+    let case = case("08-draft07-output-and-unknown-dialect");
+    let listing = serving(&case).await;
+    listed_and_left_out(&case, &listing, "/$schema");
+    for expected in case.pointer("/expected/calls").unwrap().as_array().unwrap() {
+        let called = call(&listing, expected.get("tool").unwrap().as_str().unwrap(), "{}").await;
+        match expected.get("error_kind").and_then(Value::as_str) {
+            None => assert!(called.is_ok(), "{expected}: {called:?}"),
+            Some(code) => assert_eq!(called.unwrap_err().code, code, "{expected}"),
+        }
+    }
 }
 
 /// C09

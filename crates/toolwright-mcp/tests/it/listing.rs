@@ -55,6 +55,26 @@ async fn a_tool_without_a_description_gets_a_sentence() {
     assert_eq!(told, ["Says", "Titled", &silent]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_listed_once_is_enough_without_asking_again() {
+    let page = r#"[{"name":"a","description":"A","inputSchema":{"type":"object","required":["x"]},"annotations":{"readOnlyHint":true}},
+        {"name":"bad","inputSchema":{"type":"strnig"}}]"#;
+    let server = upstream(&format!(r#"{{"pages":[{}],"tools":{{"a":{{"act":"echo"}}}}}}"#, page.replace('\n', "")));
+    let listing = server.tools().await.unwrap();
+    // This one could not be started.
+    let again = Upstream::new(toolwright_mcp::upstream::ServerSpec::stdio("s", "no-such-program", [""; 0]));
+    let kept = again.tools_as_listed(&listing.raw);
+    assert_eq!(kept.raw, listing.raw);
+    let said = |listing: &toolwright_mcp::upstream::Listing| {
+        let tool = named(listing, "s_a");
+        (tool.description().to_owned(), tool.input_schema().cloned(), tool.annotations().cloned(), tool.effect().cloned())
+    };
+    assert_eq!(said(&kept), said(&listing));
+    let skipped = again.tools_as_listed(&[json(r#"{"name":"bad","inputSchema":{"type":"strnig"}}"#)]).skipped;
+    assert_eq!(skipped[0].code, "invalid_schema");
+    assert_eq!(again.status().pid, None);
+}
+
 /// C06, C09 (the wire's part)
 #[tokio::test(flavor = "multi_thread")]
 async fn each_tool_is_judged_on_its_own() {

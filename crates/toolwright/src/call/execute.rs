@@ -71,11 +71,9 @@ fn check_output<R: Runtime>(
     // What the last step of a composite gave was checked there, unless the composite promises more.
     if tool.composite().is_none_or(CompositeBody::promises_output) {
         within_limits(output, "output", frame, state)?;
-        standing = Standing::Fits;
         if let Some(schema) = &tool.0.output {
-            if is_handed_through(tool, &passage.arguments, output) {
-                standing = Standing::Exact;
-            } else if !schema.accepts(output) {
+            standing = if is_handed_through(tool, &passage.arguments, output) { Standing::Exact } else { Standing::Fits };
+            if standing == Standing::Fits && !schema.accepts(output) {
                 return Err(invalid_output(tool, schema.issues(output), state, output));
             }
         }

@@ -13,6 +13,7 @@ use crate::runtime::Runtime;
 use crate::schema::CompiledSchema;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
+use crate::wiring::Document;
 use crate::wiring::check::{self, Known, Sources, Target};
 
 /// The tool of a name now, and whether a step may use it.
@@ -110,7 +111,12 @@ pub(crate) fn sources<'a, R: Runtime>(
     };
     let outputs = tools.into_iter().map(|tool| match tool {
         // What a composer's composite makes itself is not checked again when it leaves it.
-        Some(tool) => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
+        Some(tool) => match tool.expected_output() {
+            Some((schema, outputs)) => {
+                Known { document: Document::new(schema), owner: Some(tool.0.name.clone()), learned: Some(outputs), enforced: false }
+            }
+            None => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
+        },
         None => known(None, None, false),
     });
     Sources { outputs: outputs.collect(), input: known(input, None, input_enforced), left: Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX) }

@@ -52,6 +52,7 @@ impl ToolDef {
             effect: def.effect.clone(),
             input: def.input.clone(),
             output: def.output.clone(),
+            expected: def.expected.clone(),
             examples: def.examples.clone(),
             origin: def.origin.clone(),
             annotations: def.annotations.clone(),

@@ -76,6 +76,7 @@ impl<R: Runtime> ToolBuilder<R> {
             effect: None,
             input: None,
             output: None,
+            expected: None,
             examples: Vec::new(),
             origin: None,
             annotations: None,

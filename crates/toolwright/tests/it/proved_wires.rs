@@ -304,6 +304,28 @@ fn what_a_composite_makes_of_an_input_that_nobody_checks_proves_nothing() {
     assert_eq!((error.code(), log.tools()), ("invalid_input", vec!["may".to_owned()]), "{error}");
 }
 
+#[test]
+fn a_learned_shape_proves_nothing_however_it_is_handed_on() {
+    let log = Log::new();
+    let gives = log.close(tool("gives", "gives").reads(), |_| Ok(Answer::new(json!({"x": 1}))));
+    let text = json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]});
+    let learned = gives.with_learned_output(text.clone(), 3);
+    let takes = log.close(tool("takes", "takes a text").reads().input_schema(text), |input| Ok(Answer::new(input)));
+    let mut inner = steps(&[("a", "gives", json!({}))]).to_json();
+    for mapped in [false, true] {
+        if mapped {
+            inner["output"] = serde_json::json!({"x": "$prev.x"});
+        }
+        let spec = steps(&[("i", "inner", json!({})), ("t", "takes", json!({"x": "$prev.x"}))]);
+        let mut registry = Registry::new().with(learned.clone()).unwrap().with(takes.clone()).unwrap();
+        registry.register(composite("inner", &Value::from_json(inner.clone()).unwrap())).unwrap();
+        registry.register(composite("main", &spec)).unwrap();
+        let error = block_on(run(&registry.seal(), "main", json!({}))).unwrap_err();
+        assert_eq!(error.code(), "invalid_input", "{error}");
+    }
+    assert_eq!(log.tools(), ["gives", "gives"]);
+}
+
 /// Schemas of one argument, and values of which each takes some.
 const SCHEMAS: [&str; 16] = [
     r#"{"type": "integer"}"#,

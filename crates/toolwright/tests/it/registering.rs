@@ -310,3 +310,35 @@ fn a_specification_put_together_by_hand_is_held_to_the_form_too() {
     let many = (0..=limits::COMPOSITE_STEPS_MAX).map(|at| step(&format!("s{at}"), "echo")).collect();
     assert_eq!(refused(many), [("/steps".to_owned(), "invalid_spec")]);
 }
+
+#[test]
+fn a_reference_that_leads_nowhere_is_told_with_its_place() {
+    let table = [
+        (
+            json!({ "properties": { "x": { "$ref": "#/$defs/Nowhere" } } }),
+            "/properties/x/$ref",
+            "it leads to `#/$defs/Nowhere`, and there is nothing there",
+        ),
+        (
+            json!({ "$schema": "http://json-schema.org/draft-07/schema#", "properties": { "a/b": { "items": [{ "$ref": "#/definitions/no" }] } } }),
+            "/properties/a~1b/items/0/$ref",
+            "it leads to `#/definitions/no`, and there is nothing there",
+        ),
+        (
+            json!({ "default": { "$ref": "#/gone" }, "allOf": [{ "$ref": "#/gone" }] }),
+            "/allOf/0/$ref",
+            "it leads to `#/gone`, and there is nothing there",
+        ),
+        (
+            json!({ "items": { "$ref": "https://example.org/other.json" } }),
+            "/items/$ref",
+            "it leads to `https://example.org/other.json`, outside of the schema; nothing is fetched",
+        ),
+    ];
+    for (schema, pointer, message) in table {
+        let tool = tool("t", "T").reads().input_schema(schema).run_json(|input, _call| async move { Ok(input) });
+        let error = Registry::new().with(tool).err().unwrap();
+        let toolwright::RegisterFault::InputSchema { why } = error.fault() else { panic!("{error}") };
+        assert_eq!((why.pointer.as_str(), why.message.as_str()), (pointer, message));
+    }
+}

@@ -17,7 +17,7 @@ const HOPS_MAX: usize = 8;
 const TYPES_MAX: usize = 4;
 
 /// Shows the schema; gives whether that is all of it.
-pub(super) fn show(out: &mut String, output: Output, name: &str, schema: Option<&Value>) -> bool {
+pub(in crate::command) fn show(out: &mut String, output: Output, name: &str, schema: Option<&Value>) -> bool {
     let style = output.out;
     let Some(root) = schema else {
         let _ = writeln!(out, "{}  {}", style.bold(name), style.dim("anything"));
