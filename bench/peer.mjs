@@ -24,6 +24,7 @@ function expand(value, number) {
   if (Array.isArray(value)) return value.map((item) => expand(item, number));
   if ('@text' in value) return 'lorem ipsum '.repeat(value['@text'] / 12 + 1).slice(0, value['@text']);
   if ('@repeat' in value) {
+    if ('item' in value) return Array.from({ length: value['@repeat'] }, (_, index) => expand(value.item, index));
     const keys = Array.from({ length: value['@repeat'] }, (_, index) => index);
     return Object.fromEntries(keys.map((index) => [expand(value.key, index), expand(value.value, index)]));
   }

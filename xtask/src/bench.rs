@@ -75,7 +75,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let mut measured: Vec<Figures> = Vec::new();
     for case in cases {
         let id = case.get("id").and_then(Value::as_str).ok_or_else(|| format!("a case of `{CASES}` has no `id`"))?;
-        let figures = measure(id, rounds, milliseconds, &mut ours, peer.as_mut())?;
+        let steps = case.get("steps").and_then(Value::as_f64).ok_or_else(|| format!("`{id}` of `{CASES}` has no `steps`"))?;
+        let figures = measure(Figures::series(id, steps), id, rounds, milliseconds, &mut ours, peer.as_mut())?;
         println!("{figures}");
         measured.push(figures);
     }
@@ -91,8 +92,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// All variants of one case, in turns.
-fn measure(id: &str, rounds: usize, milliseconds: u64, ours: &mut Side, mut peer: Option<&mut Side>) -> Result<Figures, String> {
-    let mut series = Figures::series(id);
+fn measure(
+    mut series: Figures<Vec<f64>>,
+    id: &str,
+    rounds: usize,
+    milliseconds: u64,
+    ours: &mut Side,
+    mut peer: Option<&mut Side>,
+) -> Result<Figures, String> {
     for _ in 0..rounds {
         for (variant, samples) in series.variants() {
             let side = match (variant, peer.as_deref_mut()) {

@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use toolwright::Policy;
+
 use crate::code;
 use crate::config::{Config, Layer, LoadedFile};
 use crate::diagnostic::Finding;
@@ -20,6 +22,8 @@ pub(crate) struct Grants {
     allowed: Vec<String>,
     /// The project's file, as people call it.
     file: Option<String>,
+    /// Some file wants every step validated. Nothing is granted by that, so every file may say it.
+    validates_every_step: bool,
 }
 
 /// A project's list that the user has not accepted.
@@ -37,6 +41,7 @@ impl Grants {
             waiting: None,
             allowed: allow.to_vec(),
             file: config.project().map(|file| file.source.name().to_owned()),
+            validates_every_step: config.files.iter().flat_map(|file| &file.policy).any(|policy| policy.validates_every_step),
         };
         for file in &config.files {
             let tools = names(file);
@@ -52,9 +57,10 @@ impl Grants {
         grants
     }
 
-    /// The names that count.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = &str> {
-        self.listed.iter().map(String::as_str)
+    /// What counts, as the policy of a registry.
+    pub(crate) fn policy(&self) -> Policy {
+        let policy = Policy::new().may_chain(self.listed.iter().map(String::as_str));
+        if self.validates_every_step { policy.validate_every_step() } else { policy }
     }
 
     /// The names that the command line allows.

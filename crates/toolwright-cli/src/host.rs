@@ -14,7 +14,7 @@ mod views;
 
 use std::collections::BTreeMap;
 
-use toolwright::{Catalog, Options, Policy, Registry, ToolDef, Value};
+use toolwright::{Catalog, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
@@ -229,7 +229,7 @@ impl Build<'_> {
 
 /// A registry without tools, with what composites may use.
 fn empty_registry(grants: &Grants) -> Registry {
-    let options = Options::new().policy(Policy::new().may_chain(grants.listed()));
+    let options = Options::new().policy(grants.policy());
     // Events of tools are shown nowhere. Only outputs of a host can be refused, and there are none; the registry that
     // would stand here then lists nothing.
     Registry::with_options(options.events(0)).unwrap_or_default()

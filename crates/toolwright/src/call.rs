@@ -7,7 +7,7 @@
 //! | S1 | cancelled already? | [`enter`] |
 //! | S2 | nesting, cycles | [`enter`] |
 //! | S3 | available? | [`enter`] |
-//! | S4 | arguments: limits, schema, repairs; for a step of a catalogue: `inspect` | [`enter`] |
+//! | S4 | arguments: limits; schema and repairs, unless a step is proved; for a step of a catalogue: `inspect` | [`enter`] |
 //! | S5 | `authorize` | [`enter`] |
 //! |  | for a step: the host's checks | [`perform`] |
 //! | S6, S7 | checkpoint, journal begin | [`record`] |
@@ -23,6 +23,7 @@ use std::pin::pin;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 
+use crate::composite::proof::Standing;
 use crate::diagnostics::EventKind;
 use crate::error::{CallError, EffectState, Fault};
 use crate::frame::{Call, Frame, Mode, Timestamp};
@@ -38,17 +39,20 @@ use crate::value::Value;
 mod execute;
 mod record;
 mod report;
+mod same;
 
 use execute::execute;
 pub(crate) use execute::happened;
 pub(crate) use record::asked;
 use report::Told;
 pub(crate) use report::{nobody, refused};
+pub(crate) use same::HandedThrough;
 
 /// What one call carries through the stages: arguments in, answer out. Kept in one place, since moving values
 /// from hand to hand costs more than any stage.
 #[derive(Default)]
 pub(crate) struct Passage {
+    /// Those of the call; once its tool has them, null, or the same again if they may be what it gives back.
     pub(crate) arguments: Value,
     /// What was changed in the arguments as received.
     pub(crate) repairs: Vec<Repair>,
@@ -59,6 +63,10 @@ pub(crate) struct Passage {
     pub(crate) times: Option<(Timestamp, Timestamp)>,
     /// The answer is the journal's; the tool did not run.
     pub(crate) replayed: bool,
+    /// The arguments are proved to fit the tool's input schema, which is not asked again.
+    pub(crate) proved: bool,
+    /// What is known of the answer's output.
+    pub(crate) standing: Standing,
 }
 
 /// Stages S1 to S5: may this call be made, with these arguments? Refusals are told.
@@ -185,10 +193,14 @@ fn forbidden<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> CallError {
     Fault::Forbidden { tool: tool.0.name.clone(), refusal: words.and_then(|words| quietly(|| words(tool.name()))) }.into()
 }
 
-/// S4. Arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits.
+/// S4. Arguments checked against the tool's schema, repaired where that keeps their meaning, and within limits. Those
+/// that are proved to fit need neither of the first two.
 fn arguments<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>, passage: &mut Passage, by_page: bool) -> Result<(), CallError> {
     within_limits(&passage.arguments, "arguments", &call.scope.frame, EffectState::NotStarted)?;
     passage.repairs.clear();
+    if passage.proved {
+        return Ok(());
+    }
     let invalid = |issues| Fault::InvalidInput { tool: tool.0.name.clone(), issues, by_page };
     match &tool.0.input {
         Some(schema) => {
@@ -243,6 +255,7 @@ pub(crate) async fn perform<R: Runtime>(
     gate: Option<&Gate<'_, R>>,
 ) -> Result<(), CallError> {
     passage.replayed = false;
+    passage.standing = Standing::Unknown;
     passage.times = None;
     if let Some(gate) = gate
         && gate.has_checks()

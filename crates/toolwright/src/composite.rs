@@ -32,6 +32,7 @@ pub(crate) mod dry;
 pub(crate) mod effect;
 mod form;
 pub(crate) mod lint;
+pub(crate) mod proof;
 mod reached;
 pub(crate) mod run;
 pub(crate) mod spec;
@@ -39,6 +40,7 @@ pub(crate) mod spec;
 use compile::Compiled;
 pub use dry::StepOutputs;
 pub use effect::{EffectRecord, StepRecord};
+use proof::Proof;
 pub use spec::{CompositeSpec, Fix, Severity, SpecError, SpecIssue, StepSpec};
 
 /// A compiled composite: what it consists of and what was derived from its steps.
@@ -198,6 +200,10 @@ pub(crate) struct Program {
     pub(crate) names: Arc<Names>,
     pub(crate) steps: Vec<Step>,
     pub(crate) output: Option<Box<Plan>>,
+    /// What comes in was checked against the schema that is written for it.
+    pub(crate) checks_input: bool,
+    /// A run must remember what is known of each output: a step is proved, or a mapping makes the output.
+    pub(crate) remembers: bool,
     /// `$…` texts used as literals, with the position of their step: a warning a run.
     pub(crate) literals: Vec<(Option<u32>, String)>,
 }
@@ -205,8 +211,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) arguments: Plan,
-    /// Whatever arrives, the arguments fit the tool's input schema.
-    pub(crate) proved: bool,
+    /// The arguments need not be checked while it holds; only for tools of a catalogue.
+    pub(crate) proof: Option<Proof>,
     /// Outputs that nothing needs after this step.
     pub(crate) forget: Box<[usize]>,
 }
@@ -215,14 +221,18 @@ impl Program {
     fn deep_clone(&self) -> Self {
         Self {
             names: Arc::new(self.names.deep_clone()),
-            steps: self
-                .steps
-                .iter()
-                .map(|step| Step { arguments: step.arguments.deep_clone(), proved: step.proved, forget: step.forget.clone() })
-                .collect(),
+            steps: self.steps.iter().map(Step::deep_clone).collect(),
             output: self.output.as_ref().map(|plan| Box::new(plan.deep_clone())),
+            checks_input: self.checks_input,
+            remembers: self.remembers,
             literals: self.literals.clone(),
         }
+    }
+}
+
+impl Step {
+    fn deep_clone(&self) -> Self {
+        Self { arguments: self.arguments.deep_clone(), proof: self.proof.clone(), forget: self.forget.clone() }
     }
 }
 

@@ -61,7 +61,7 @@ pub struct StepRequest<'a, R: Runtime = Rt> {
     pub name: &'a str,
     /// Name of the step.
     pub step: &'a str,
-    /// Its arguments, final and checked.
+    /// Its arguments: final, and known to fit the tool's schema.
     pub arguments: &'a Value,
     /// The caller.
     pub context: &'a R::Context,

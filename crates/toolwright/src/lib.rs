@@ -40,13 +40,13 @@
 //! | S1 | the call's life has not ended: its own token, its caller's, the host's | [`Cancelled`](Fault::Cancelled) |
 //! | S2 | composites and calls do not nest too deep, and none reaches itself | [`NestingTooDeep`](Fault::NestingTooDeep), [`CallsTooDeep`](Fault::CallsTooDeep), [`Cycle`](Fault::Cycle) |
 //! | S3 | the tool is available in this context, and its session has not suspended it | [`Forbidden`](Fault::Forbidden), [`Refused`](Fault::Refused) with the code `suspended` |
-//! | S4 | the arguments fit its schema; for a step of a catalogue, every tool may inspect what is about to be done | [`InvalidInput`](Fault::InvalidInput), [`TooLarge`](Fault::TooLarge), [`Inspected`](Fault::Inspected) |
+//! | S4 | the arguments fit its schema: they are validated, or for a step it is proved that they do; for a step of a catalogue, every tool may inspect what is about to be done | [`InvalidInput`](Fault::InvalidInput), [`TooLarge`](Fault::TooLarge), [`Inspected`](Fault::Inspected) |
 //! | S5 | `authorize` says yes; for a step, then also the host's checks | [`Denied`](Fault::Denied), [`Gate`](Fault::Gate) |
 //! | S6 | the host's checkpoint, when there is a journal | [`Hook`](Fault::Hook) |
 //! | S7 | the journal has the intent, or gives the answer of an earlier attempt at the same run | [`Journal`](Fault::Journal), [`InDoubt`](Fault::InDoubt), [`Diverged`](Fault::Diverged), [`FailedBefore`](Fault::FailedBefore) |
 //! | S8 | it is told that it has started | |
 //! | S9 | the tool runs: a handler, or the steps of a composite, of which each takes all stages itself | [`Tool`](Fault::Tool), [`Panicked`](Fault::Panicked), [`Cancelled`](Fault::Cancelled), [`Step`](Fault::Step), [`Output`](Fault::Output) |
-//! | S10 | the output fits what the tool promises | [`InvalidOutput`](Fault::InvalidOutput), [`TooLarge`](Fault::TooLarge) |
+//! | S10 | the output fits what the tool promises; what it hands through as it got it is known to | [`InvalidOutput`](Fault::InvalidOutput), [`TooLarge`](Fault::TooLarge) |
 //! | S11 | the host's receipt, when there is a journal | nothing: the record says that there is none |
 //! | S12 | the journal has the outcome | [`Journal`](Fault::Journal) |
 //! | S13 | it is told how it ended; the caller gets the [`ToolResult`] | |

@@ -48,6 +48,12 @@ pub const DERIVED_SCHEMA_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes that the steps and the output mapping of one composite may print as: 4 MiB.
 pub const SPEC_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Bytes from which arguments are kept to see whether a tool gives back the very same; below, checking costs no more.
+pub const HANDED_THROUGH_BYTES_MIN: u64 = 1_024;
+
+/// Arguments of one tool for which it is found out whether the tool may give them back as they are.
+pub const HANDED_THROUGH_ARGUMENTS_MAX: usize = 64;
+
 /// Bytes that one schema may print as: 16 MiB.
 pub const SCHEMA_BYTES_MAX: u64 = 16 * 1024 * 1024;
 

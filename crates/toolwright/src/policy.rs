@@ -40,6 +40,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) uninspected: bool,
     pub(crate) interaction_required: bool,
     pub(crate) rule_chars: Option<usize>,
+    pub(crate) validates_every_step: bool,
 }
 
 type GoalExists = dyn Fn(&str) -> bool + Send + Sync;
@@ -75,6 +76,7 @@ impl<R: Runtime> Clone for Policy<R> {
             uninspected: self.uninspected,
             interaction_required: self.interaction_required,
             rule_chars: self.rule_chars,
+            validates_every_step: self.validates_every_step,
         }
     }
 }
@@ -97,6 +99,7 @@ impl<R: Runtime> Default for Policy<R> {
             uninspected: false,
             interaction_required: false,
             rule_chars: None,
+            validates_every_step: false,
         }
     }
 }
@@ -165,6 +168,23 @@ impl<R: Runtime> Policy<R> {
     /// Steps run although a tool inspects decisions and the runtime cannot make a decision for a step.
     pub fn steps_uninspected(mut self) -> Self {
         self.uninspected = true;
+        self
+    }
+
+    /// Validates the arguments and the output of every step against their schemas, also where the wiring of the steps is
+    /// proved to fit. Without it, a document that is passed on from step to step is validated where it enters, and not
+    /// once more at each of them.
+    ///
+    /// ```
+    /// use toolwright::{Composite, Policy, Registry, json, tool};
+    /// let policy = Policy::new().validate_every_step();
+    /// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let composite = Composite::new("twice", "Echoes").step("a", "echo", json!({ "x": "$input.x" }));
+    /// let catalog = Registry::with_policy(policy).with(echo)?.with(composite)?.seal();
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    pub fn validate_every_step(mut self) -> Self {
+        self.validates_every_step = true;
         self
     }
 

@@ -26,6 +26,7 @@ mod copy;
 pub(crate) mod error;
 pub(crate) mod handlers;
 mod judge;
+mod prove;
 mod shared;
 
 pub use error::{RegisterError, RegisterFault};

@@ -115,8 +115,13 @@ pub(crate) struct CompiledSchema(Arc<Inner>);
 
 struct Inner {
     source: Value,
-    compiled: OnceLock<Result<Compiled, SchemaError>>,
+    compiled: OnceLock<Result<Validator<JsonValue>, SchemaError>>,
     document: OnceLock<Option<Arc<Document>>>,
+    /// Where it wants integers.
+    integers: OnceLock<Option<Integers>>,
+    /// How often a value was checked, where a test counts that.
+    #[cfg(feature = "testing")]
+    checks: OnceLock<crate::testing::Tally>,
 }
 
 impl std::fmt::Debug for CompiledSchema {
@@ -125,14 +130,16 @@ impl std::fmt::Debug for CompiledSchema {
     }
 }
 
-struct Compiled {
-    validator: Validator<JsonValue>,
-    integers: Option<Integers>,
-}
-
 impl CompiledSchema {
     pub(crate) fn new(source: Value) -> Self {
-        Self(Arc::new(Inner { source, compiled: OnceLock::new(), document: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            source,
+            compiled: OnceLock::new(),
+            document: OnceLock::new(),
+            integers: OnceLock::new(),
+            #[cfg(feature = "testing")]
+            checks: OnceLock::new(),
+        }))
     }
 
     /// The schema of a Rust type.
@@ -179,21 +186,44 @@ impl CompiledSchema {
         self.0.compiled.get().is_some()
     }
 
-    fn compiled(&self) -> Result<&Compiled, &SchemaError> {
+    fn compiled(&self) -> Result<&Validator<JsonValue>, &SchemaError> {
         self.0.compiled.get_or_init(|| compile(&self.0.source)).as_ref()
     }
 
     /// Whether `value` fits. A schema that cannot be used accepts nothing.
     pub(crate) fn accepts(&self, value: &Value) -> bool {
-        self.compiled().is_ok_and(|compiled| compiled.validator.is_valid(value))
+        self.compiled().is_ok_and(|validator| self.is_valid(validator, value))
+    }
+
+    fn is_valid(&self, validator: &Validator<JsonValue>, value: &Value) -> bool {
+        #[cfg(feature = "testing")]
+        if let Some(checks) = self.0.checks.get() {
+            checks.count();
+        }
+        validator.is_valid(value)
+    }
+
+    /// How often a value was checked since this was asked for the first time.
+    #[cfg(feature = "testing")]
+    pub(crate) fn checks(&self) -> u64 {
+        self.0.checks.get_or_init(Default::default).counted()
+    }
+
+    /// The places that want an integer.
+    pub(crate) fn integers(&self) -> Option<&Integers> {
+        self.0.integers.get_or_init(|| Integers::of(&self.0.source)).as_ref()
+    }
+
+    /// Whether every integer that it wants is written as one in `value`.
+    pub(crate) fn is_exact(&self, value: &Value) -> bool {
+        self.integers().is_none_or(|integers| !integers.concerns(value))
     }
 
     /// Everything in `value` that does not fit.
     pub(crate) fn issues(&self, value: &Value) -> Vec<SchemaIssue> {
         match self.compiled() {
             Err(error) => vec![SchemaIssue { pointer: String::new(), message: format!("the schema cannot be used: {error}") }],
-            Ok(compiled) => compiled
-                .validator
+            Ok(validator) => validator
                 .iter_errors(value)
                 .take(crate::limits::SCHEMA_ISSUES_MAX)
                 .map(|error| SchemaIssue { pointer: place(&error), message: in_words(&error) })
@@ -205,13 +235,13 @@ impl CompiledSchema {
     /// integer, and an explicit `null` for an optional argument that cannot be null is left out.
     /// Nothing else is ever added or changed.
     pub(crate) fn prepare(&self, arguments: &mut Value, repairs: &mut Vec<Repair>) -> Result<(), Vec<SchemaIssue>> {
-        let Ok(compiled) = self.compiled() else { return Err(self.issues(arguments)) };
-        if let Some(integers) = &compiled.integers
+        let Ok(validator) = self.compiled() else { return Err(self.issues(arguments)) };
+        if let Some(integers) = self.integers()
             && integers.concerns(arguments)
         {
             *arguments = integers.normalised(arguments, repairs);
         }
-        if compiled.validator.is_valid(arguments) {
+        if self.is_valid(validator, arguments) {
             return Ok(());
         }
         self.leave_stray_nulls_out(arguments, repairs)
@@ -240,7 +270,7 @@ impl CompiledSchema {
     }
 }
 
-fn compile(source: &Value) -> Result<Compiled, SchemaError> {
+fn compile(source: &Value) -> Result<Validator<JsonValue>, SchemaError> {
     // What was put together by hand may be of any size, and everything below goes down into it.
     if source.depth() > crate::limits::VALUE_DEPTH_MAX || source.weight() > crate::limits::SCHEMA_BYTES_MAX {
         let (deep, bytes) = (crate::limits::VALUE_DEPTH_MAX, crate::limits::SCHEMA_BYTES_MAX);
@@ -256,12 +286,11 @@ fn compile(source: &Value) -> Result<Compiled, SchemaError> {
             message: format!("`{}` is no dialect that is known here", crate::cut(dialect, 100)),
         });
     }
-    let validator = jsonschema::options_for::<JsonValue>()
+    jsonschema::options_for::<JsonValue>()
         .should_validate_formats(true)
         .offline()
         .build(&schema)
-        .map_err(|error| dangling::named_by(&error, source).unwrap_or_else(|| in_place(&error)))?;
-    Ok(Compiled { validator, integers: Integers::of(source) })
+        .map_err(|error| dangling::named_by(&error, source).unwrap_or_else(|| in_place(&error)))
 }
 
 fn in_place(error: &jsonschema::ValidationError<'_>) -> SchemaError {

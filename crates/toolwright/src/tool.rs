@@ -15,6 +15,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
+use crate::call::HandedThrough;
 use crate::composite::CompositeBody;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{Call, PathNode};
@@ -58,7 +59,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// assert_eq!(forward.id(), "forward");
 /// ```
 pub trait Handler<R: Runtime = Rt>: Send + Sync + 'static {
-    /// Runs the tool once. `input` has passed the tool's input schema.
+    /// Runs the tool once. `input` fits the tool's input schema.
     ///
     /// # Errors
     /// A [`ToolError`] says in its own words what went wrong and, for tools with
@@ -194,6 +195,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) health: Option<Arc<crate::session::Health>>,
     /// Where the path of a run begins that begins with this tool; made when the first one does.
     pub(crate) root: OnceLock<Arc<PathNode>>,
+    /// What it may give back as it got it, unseen.
+    pub(crate) handed_through: HandedThrough,
     /// Some value that it takes or gives is a secret, once it is registered.
     pub(crate) sensitive: bool,
     /// Arguments that the host has fixed.
@@ -457,9 +460,10 @@ impl<R: Runtime> ToolDef<R> {
         crate::schema::pin::pinned(self, pinned)
     }
 
-    /// Whether every output of it is checked against its output schema. What a composite makes of other outputs is not.
+    /// Whether a run knows of every output if it fits its output schema: it is checked, or a composite of a catalogue made
+    /// it of what was. Who rests on that looks at its [`Standing`](crate::composite::proof::Standing).
     pub(crate) fn is_output_checked(&self) -> bool {
-        self.composite().is_none_or(CompositeBody::promises_output)
+        self.composite().is_none_or(|body| body.promises_output() || body.is_of_a_catalog())
     }
 
     pub(crate) fn root_node(&self) -> Arc<PathNode> {
@@ -509,6 +513,7 @@ impl<R: Runtime> Def<R> {
             body: self.body.clone(),
             health: self.health.clone(),
             root: OnceLock::new(),
+            handed_through: HandedThrough::default(),
             sensitive: self.sensitive,
             pinned: self.pinned.clone(),
         }

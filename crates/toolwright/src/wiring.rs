@@ -4,7 +4,9 @@
 //! [`compare`] looks at two schemas and gives a [`Verdict`]; one that is not clear-cut names each [`Slip`]: what could
 //! slip through, and where in the value.
 
-use crate::value::Value;
+use crate::reference::template::Hop;
+use crate::schema::CompiledSchema;
+use crate::value::{Text, Value};
 
 mod bundle;
 pub(crate) mod check;
@@ -85,10 +87,23 @@ pub fn compare(source: &Value, target: &Value) -> Verdict {
     verdict(rel, engine.slips)
 }
 
+/// Whether what fits one schema, or is the member of this name of what does, always fits another. Both schemas are known
+/// to be some.
+pub(crate) fn always_fits(from: &CompiledSchema, member: Option<&Text>, to: &CompiledSchema) -> bool {
+    let (Some(from), Some(to)) = (from.document(), to.document()) else { return false };
+    let mut engine = Engine::new();
+    let whole = engine::whole(from);
+    let conj = match member {
+        None => whole,
+        Some(name) => engine.follow(whole, &[Hop::into_member(name)]).conj,
+    };
+    engine.relate_all(&conj, &engine::whole(to)).rejects == Tri::No
+}
+
 /// A document, unless the schema is none.
 fn read(schema: &Value) -> Option<std::sync::Arc<Document>> {
     let document = Document::new(schema)?;
-    crate::schema::CompiledSchema::new(schema.clone()).verify().ok().map(|()| document)
+    CompiledSchema::new(schema.clone()).verify().ok().map(|()| document)
 }
 
 fn verdict(rel: Rel, slips: Vec<Slip>) -> Verdict {

@@ -57,6 +57,8 @@ mod mapping;
 mod numbered;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/proved_wires.rs"]
+mod proved_wires;
 #[path = "it/reading.rs"]
 mod reading;
 #[path = "it/references.rs"]

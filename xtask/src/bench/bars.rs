@@ -11,6 +11,8 @@ pub(super) const PEER: &str = "peer";
 #[derive(Debug, Default)]
 pub(super) struct Figures<T = f64> {
     id: String,
+    /// Steps of one run.
+    steps: f64,
     echo: T,
     bare: T,
     governed: T,
@@ -35,6 +37,7 @@ impl Figures<Vec<f64>> {
     pub(super) fn medians(self) -> Figures {
         Figures {
             id: self.id,
+            steps: self.steps,
             echo: median(self.echo),
             bare: median(self.bare),
             governed: median(self.governed),
@@ -46,8 +49,8 @@ impl Figures<Vec<f64>> {
 }
 
 impl Figures {
-    pub(super) fn series(id: &str) -> Figures<Vec<f64>> {
-        Figures { id: id.to_owned(), ..Figures::default() }
+    pub(super) fn series(id: &str, steps: f64) -> Figures<Vec<f64>> {
+        Figures { id: id.to_owned(), steps, ..Figures::default() }
     }
 
     pub(super) fn heading() -> String {
@@ -61,7 +64,7 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, echo, bare, governed, bare_threads, governed_threads, peer } = self;
+        let Self { id, echo, bare, governed, bare_threads, governed_threads, peer, .. } = self;
         write!(f, "{id:<36} {echo:>8.1} {bare:>8.0} {:>7.1} {governed:>8.0} {:>7.1} ", bare / echo, governed / echo)?;
         if peer.is_nan() {
             write!(f, "{:>9} {:>9} {:>9} ", "-", "-", "-")?;
@@ -108,6 +111,7 @@ pub(super) fn judge(case: &Value, figures: &Figures, all: &[Figures]) -> Result<
     for (name, bar) in wanted.into_iter().flatten() {
         bars.extend(match name.as_str() {
             "over" => over(bar, figures, all)?,
+            "moreSteps" => more_steps(bar, figures, all)?,
             _ => held(name, bar.as_f64().unwrap_or(f64::NAN), figures)?,
         });
     }
@@ -116,7 +120,7 @@ pub(super) fn judge(case: &Value, figures: &Figures, all: &[Figures]) -> Result<
 
 /// The bars whose two sides are figures of the same case.
 fn held(name: &str, bar: f64, figures: &Figures) -> Result<Vec<Bar>, String> {
-    let Figures { id, echo, bare, governed, bare_threads, governed_threads, peer } = figures;
+    let Figures { id, echo, bare, governed, bare_threads, governed_threads, peer, .. } = figures;
     let at_most = |what, ratio| Bar::at_most(format!("{id}: {what}"), ratio, bar);
     let at_least = |what, ratio| Bar::at_least(format!("{id}: {what}"), ratio, bar);
     Ok(match name {
@@ -147,6 +151,20 @@ fn over(bar: &Value, figures: &Figures, all: &[Figures]) -> Result<Vec<Bar>, Str
     ])
 }
 
+/// The bar for what each further step costs, which is what a run costs that is like a shorter one but for its steps:
+/// `{"than": ID, "over": {"case": ID, "than": ID}, "max": RATIO}`. What is done once a run, such as looking at its input,
+/// is no part of it.
+fn more_steps(bar: &Value, figures: &Figures, all: &[Figures]) -> Result<Vec<Bar>, String> {
+    let wrong = || format!("`moreSteps` of `{}` needs `than` and `over` with `case` and `than`, all measured, and a `max`", figures.id);
+    let named = |id: Option<&Value>| all.iter().find(|figures| Some(figures.id.as_str()) == id.and_then(Value::as_str)).ok_or_else(wrong);
+    let over = bar.get("over").ok_or_else(wrong)?;
+    let (fewer, case, case_fewer) = (named(bar.get("than"))?, named(over.get("case"))?, named(over.get("than"))?);
+    let most = bar.get("max").and_then(Value::as_f64).ok_or_else(wrong)?;
+    let each = |more: &Figures, fewer: &Figures| (more.governed * more.steps - fewer.governed * fewer.steps) / (more.steps - fewer.steps);
+    let ratio = each(figures, fewer) / each(case, case_fewer);
+    Ok(vec![Bar::at_most(format!("{}: each further governed step by one of `{}`", figures.id, case.id), ratio, most)])
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -154,7 +172,7 @@ mod tests {
     use super::*;
 
     fn figures(id: &str, bare: f64, governed: f64, peer: f64) -> Figures {
-        Figures { id: id.to_owned(), echo: 25.0, bare, governed, bare_threads: bare, governed_threads: 2.0 * governed, peer }
+        Figures { id: id.to_owned(), steps: 10.0, echo: 25.0, bare, governed, bare_threads: bare, governed_threads: 2.0 * governed, peer }
     }
 
     #[test]
@@ -170,6 +188,18 @@ mod tests {
         assert_eq!(verdicts(json!({"bars": {"peerOverBare": 5}}), b), Vec::<bool>::new());
         assert_eq!(verdicts(json!({"bars": {"over": {"case": "a", "max": 1.1}}}), b), [false, true]);
         assert!(judge(&json!({"bars": {"fast": 1}}), a, &all).is_err());
+    }
+
+    #[test]
+    fn further_steps_are_held_without_what_is_done_once_a_run() {
+        let run = |id: &str, steps: f64, governed: f64| Figures { steps, ..figures(id, 1.0, governed, f64::NAN) };
+        // A step costs 50 or 55; the large runs spend 10,000 once.
+        let all = [run("small", 10.0, 50.0), run("more", 100.0, 50.0), run("large", 10.0, 1_055.0), run("large more", 100.0, 155.0)];
+        let bar = |max: f64| json!({"bars": {"moreSteps": {"than": "large", "over": {"case": "more", "than": "small"}, "max": max}}});
+        let [.., large] = &all;
+        let met = |max| judge(&bar(max), large, &all).expect("the bars are known").iter().all(|bar| bar.met);
+        assert_eq!([met(1.11), met(1.09)], [true, false]);
+        assert!(judge(&json!({"bars": {"moreSteps": {"max": 1}}}), large, &all).is_err());
     }
 
     #[test]

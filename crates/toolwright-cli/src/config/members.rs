@@ -249,11 +249,18 @@ pub(crate) const POLICY: Shape = Shape {
     def: "policy",
     required: &[],
     doc: "what composites may do; a project asks for it, and you accept it with `toolwright trust`",
-    members: &[member(
-        "sideEffectingTools",
-        r#"{"type": "array", "items": {"type": "string"}}"#,
-        "tools with side effects that composites may use",
-    )],
+    members: &[
+        member(
+            "sideEffectingTools",
+            r#"{"type": "array", "items": {"type": "string"}}"#,
+            "tools with side effects that composites may use",
+        ),
+        member(
+            "validateEveryStep",
+            FLAG,
+            "validate every step, also where what it gets is proved to fit; counts without `toolwright trust`",
+        ),
+    ],
 };
 
 /// An example of a tool.

@@ -12,6 +12,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) place: Place,
     /// Tools with side effects that composites may use, with their places.
     pub(crate) tools: Vec<(String, Place)>,
+    /// Steps are validated also where what they get is proved to fit.
+    pub(crate) validates_every_step: bool,
     /// The hash of what the section says, and of what the file says about the tools in it.
     pub(crate) hash: String,
     /// Something about the section is wrong: half a policy grants nothing.
@@ -31,7 +33,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry, root: &Node, renamed:
             }
         }
     }
+    let validates_every_step = entry.value.entry("validateEveryStep").and_then(|flag| reader.flag(flag)).unwrap_or(false);
     let ids: Vec<String> = tools.iter().map(|(id, _)| id.clone()).collect();
     let hash = listed::hash(root, &entry.value, &ids, renamed);
-    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, hash, broken: reader.findings.len() > before })
+    Some(PolicyEntry { place: reader.place(&entry.key_span), tools, validates_every_step, hash, broken: reader.findings.len() > before })
 }

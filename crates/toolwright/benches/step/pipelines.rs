@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Map, Value as Json, json};
 use toolwright::{
-    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, Journal, MemoryJournal, Options, Registry,
-    Text, ToolError, Value, tool,
+    Answer, BoxFuture, Call, Catalog, Clock, Composite, CompositeSpec, Handler, Invocation, Journal, MemoryJournal, Options, Policy,
+    Registry, Text, ToolError, Value, tool,
 };
 
 pub(crate) type Failure = Box<dyn Error>;
@@ -109,12 +109,16 @@ impl Pipeline {
 /// A catalogue with the case's composite in it. Governed: schemas on both sides of every step, and a journal with times.
 fn composite(case: &Json, steps: u64, input: &Json, variant: Variant, clock: Arc<dyn Clock>) -> Result<Work, Failure> {
     let governed = variant.is_governed();
-    let failing = case.get("failing").and_then(Json::as_bool).unwrap_or(false);
+    let says = |member: &str| case.get(member).and_then(Json::as_bool).unwrap_or(false);
+    let failing = says("failing");
     let first = expand(case.get("first").ok_or("a case has a first mapping")?, None);
     let rest = case.get("rest").map(|rest| expand(rest, None)).unwrap_or_default();
-    let schema = |arguments: &Json| -> Result<Value, Failure> { Ok(Value::from_json(schema_of(arguments))?) };
+    let records = says("records");
+    let schema = |arguments: &Json| -> Result<Value, Failure> {
+        Ok(Value::from_json(if records { full_schema_of(arguments) } else { schema_of(arguments) })?)
+    };
     let arguments = sent(&first, input);
-    let options = Options::new();
+    let options = Options::new().policy(if says("validateEveryStep") { Policy::new().validate_every_step() } else { Policy::new() });
     let mut registry = Registry::with_options(if variant == Variant::Watched { options } else { options.events(0) })?;
     for number in 0..OTHER_TOOLS {
         registry.register(tool(format!("other_{number}"), "nobody calls it").reads().handler(Plain))?;
@@ -175,6 +179,20 @@ fn schema_of(value: &Json) -> Json {
     }
 }
 
+/// The schema of records: closed at every level, items like the first.
+fn full_schema_of(value: &Json) -> Json {
+    match value {
+        Json::Object(members) => {
+            let required: Vec<&String> = members.keys().collect();
+            let properties: Map<String, Json> = members.iter().map(|(name, value)| (name.clone(), full_schema_of(value))).collect();
+            json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+        }
+        Json::Array(items) => json!({"type": "array", "items": items.first().map_or(json!(true), full_schema_of)}),
+        Json::Number(number) if !number.is_i64() && !number.is_u64() => json!({ "type": "number" }),
+        other => kind_of(other),
+    }
+}
+
 fn kind_of(value: &Json) -> Json {
     let kind = match value {
         Json::Null => "null",
@@ -202,6 +220,9 @@ fn expand(value: &Json, number: Option<u64>) -> Json {
             let Some(times) = members.get("@repeat").and_then(Json::as_u64) else {
                 return members.iter().map(|(name, value)| (name.clone(), expand(value, number))).collect();
             };
+            if let Some(item) = members.get("item") {
+                return (0..times).map(|index| expand(item, Some(index))).collect();
+            }
             let (key, value) = (members.get("key").and_then(Json::as_str), members.get("value"));
             let (Some(key), Some(value)) = (key, value) else {
                 return Json::Null;

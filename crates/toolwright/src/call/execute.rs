@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Waking, Poll};
 
+use super::same::{is_handed_through, may_hand_through};
 use super::{Passage, forgotten, quietly, within_limits};
 use crate::cancel::Cancelled;
+use crate::composite::proof::Standing;
 use crate::composite::{self, CompositeBody};
 use crate::error::{CallError, EffectState, Fault, state_after};
 use crate::frame::current::within;
@@ -54,22 +56,32 @@ fn failure<R: Runtime>(error: ToolError, tool: &ToolDef<R>) -> CallError {
     Fault::Tool { tool: tool.0.name.clone(), error, state }.into()
 }
 
-/// S10. The effect has happened, and the error says so.
-fn check_output<R: Runtime>(tool: &ToolDef<R>, answer: &Answer, frame: &Frame, protocol: Option<&CompiledSchema>) -> Result<(), CallError> {
-    let Some(output) = &answer.output else { return Ok(()) };
+/// S10. The effect has happened, and the error says so. `inside` is what a composite's steps made known of its output.
+#[inline]
+fn check_output<R: Runtime>(
+    tool: &ToolDef<R>,
+    passage: &Passage,
+    frame: &Frame,
+    protocol: Option<&CompiledSchema>,
+    inside: Standing,
+) -> Result<Standing, CallError> {
+    let Some(output) = &passage.answer.output else { return Ok(Standing::Unknown) };
     let state = happened(tool);
+    let mut standing = inside;
     // What the last step of a composite gave was checked there, unless the composite promises more.
-    let own = tool.composite().is_none_or(CompositeBody::promises_output);
-    if own {
+    if tool.composite().is_none_or(CompositeBody::promises_output) {
         within_limits(output, "output", frame, state)?;
-    }
-    let schemas = tool.0.output.as_ref().filter(|_| own).into_iter().chain(protocol);
-    for schema in schemas {
-        if !schema.accepts(output) {
-            return Err(invalid_output(tool, schema.issues(output), state, output));
+        if let Some(schema) = &tool.0.output {
+            standing = if is_handed_through(tool, &passage.arguments, output) { Standing::Exact } else { Standing::Fits };
+            if standing == Standing::Fits && !schema.accepts(output) {
+                return Err(invalid_output(tool, schema.issues(output), state, output));
+            }
         }
     }
-    Ok(())
+    match protocol {
+        Some(schema) if !schema.accepts(output) => Err(invalid_output(tool, schema.issues(output), state, output)),
+        _ => Ok(standing),
+    }
 }
 
 #[cold]
@@ -80,7 +92,7 @@ fn invalid_output<R: Runtime>(tool: &ToolDef<R>, issues: Vec<SchemaIssue>, state
 enum Running<'a> {
     NotStarted,
     Handler(BoxFuture<'a, Result<Answer, ToolError>>),
-    Composite(BoxFuture<'a, Result<Answer, CallError>>),
+    Composite(BoxFuture<'a, Result<(Answer, Standing), CallError>>),
     Over,
 }
 
@@ -126,7 +138,7 @@ impl<R: Runtime> Execution<'_, R> {
             }
             Running::Composite(steps) => match steps.as_mut().poll(waking) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(answer)) => return Poll::Ready(self.answered(answer)),
+                Poll::Ready(Ok((answer, inside))) => return Poll::Ready(self.answered(answer, inside)),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             },
             Running::NotStarted | Running::Over => {
@@ -141,6 +153,7 @@ impl<R: Runtime> Execution<'_, R> {
         let arguments = std::mem::take(&mut self.passage.arguments);
         match &self.tool.0.body {
             Body::Handler(handler) => {
+                self.keep(&call, &arguments);
                 let reads = self.tool.has_side_effects() == Some(false);
                 self.current = Some(FrameRef { frame: call.scope.frame.clone(), step: call.step, reads, aside: None });
                 let running = &mut self.running;
@@ -152,6 +165,9 @@ impl<R: Runtime> Execution<'_, R> {
                 self.heard(heard)
             }
             Body::Composite(body) => {
+                if body.promises_output() {
+                    self.keep(&call, &arguments);
+                }
                 self.running = Running::Composite(Box::pin(composite::run::run(call, body, arguments)));
                 self.look(waking)
             }
@@ -163,17 +179,28 @@ impl<R: Runtime> Execution<'_, R> {
         }
     }
 
+    /// Keeps the arguments if they may be what the tool gives back. Kept, and not only their address: no other value must
+    /// come to stand there.
+    #[inline]
+    fn keep(&mut self, call: &Call<R>, arguments: &Value) {
+        if self.tool.0.output.is_some() && may_hand_through(self.tool, call, arguments) {
+            self.passage.arguments = arguments.clone();
+        }
+    }
+
     fn heard(&mut self, polled: Poll<Result<Answer, ToolError>>) -> Poll<Result<(), CallError>> {
         match polled {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer)),
+            Poll::Ready(Ok(answer)) => Poll::Ready(self.answered(answer, Standing::Unknown)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(failure(error, self.tool))),
         }
     }
 
-    fn answered(&mut self, answer: Answer) -> Result<(), CallError> {
+    fn answered(&mut self, answer: Answer, inside: Standing) -> Result<(), CallError> {
         self.passage.answer = answer;
-        check_output(self.tool, &self.passage.answer, self.frame, self.protocol.as_ref())
+        let checked = check_output(self.tool, self.passage, self.frame, self.protocol.as_ref(), inside);
+        self.passage.standing = checked?;
+        Ok(())
     }
 
     fn look_at_cancellation(&mut self, waking: &mut Waking<'_>) -> Poll<Result<(), CallError>> {

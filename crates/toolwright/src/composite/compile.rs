@@ -52,7 +52,10 @@ pub(crate) fn compile(name: &Text, spec: &CompositeSpec) -> Result<Compiled, Fai
     let steps = forgetting(plans, output.as_ref());
     let names = spec.steps.iter().map(|step| StepName { name: step.name.clone(), tool: step.tool.clone() });
     let names = Arc::new(Names { composite: name.clone(), steps: names.collect() });
-    Ok(Compiled { program: Program { names, steps, output: output.map(Box::new), literals }, warnings: issues })
+    Ok(Compiled {
+        program: Program { names, steps, checks_input: false, remembers: output.is_some(), output: output.map(Box::new), literals },
+        warnings: issues,
+    })
 }
 
 /// `/steps/3/inputMapping/q` is in step 3, `/output/q` in none.
@@ -115,5 +118,5 @@ fn forgetting(plans: Vec<Plan>, output: Option<&Plan>) -> Vec<Step> {
         *last = count;
     }
     let forget = |at: usize| last_use.iter().enumerate().filter(|(_, last)| **last == at).map(|(position, _)| position).collect();
-    plans.into_iter().enumerate().map(|(at, arguments)| Step { arguments, proved: false, forget: forget(at) }).collect()
+    plans.into_iter().enumerate().map(|(at, arguments)| Step { arguments, proof: None, forget: forget(at) }).collect()
 }

@@ -113,7 +113,7 @@ pub(crate) fn sources<'a, R: Runtime>(
         enforced,
     };
     let outputs = tools.into_iter().map(|tool| match tool {
-        // What a composite makes itself is not checked again when it leaves it.
+        // What a composer's composite makes itself is not checked again when it leaves it.
         Some(tool) => match tool.expected_output() {
             Some((schema, outputs)) => {
                 Known { document: Document::new(schema), owner: Some(tool.0.name.clone()), learned: Some(outputs), enforced: false }

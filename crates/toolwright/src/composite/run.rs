@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::effect::{EffectRecord, StepRecord, gather};
+use super::proof::{self, Standing};
 use super::{CompositeBody, GateOf, Program, Step};
 use crate::call::{self, Passage};
 use crate::diagnostics::{EventName, payload};
@@ -31,8 +32,9 @@ impl<R: Runtime> Drop for Lease<'_, R> {
     }
 }
 
-/// Runs the steps in order; each sees the results of those before it.
-pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, input: Value) -> Result<Answer, CallError> {
+/// Runs the steps in order; each sees the results of those before it. With the answer comes what is known of its output,
+/// beside the schema that follows from the steps.
+pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, input: Value) -> Result<(Answer, Standing), CallError> {
     let elsewhere;
     let gate = match &body.gate {
         GateOf::Composer(bound) if bound.gate().is_some() => Gate::Composer(bound),
@@ -58,7 +60,7 @@ pub(crate) async fn run<R: Runtime>(call: Call<R>, body: &CompositeBody<R>, inpu
             running.steps(&input).await?;
             Ok(running.answer())
         }
-        None => Ok(Answer::empty()),
+        None => Ok((Answer::empty(), Standing::Unknown)),
     }
 }
 
@@ -73,6 +75,8 @@ struct Running<'a, R: Runtime> {
     program: &'a Program,
     gate: &'a Gate<'a, R>,
     outputs: Vec<Option<Value>>,
+    /// What is known of each output; empty when nobody asks.
+    standings: Vec<Standing>,
     effects: Vec<EffectRecord>,
     notes: Vec<Text>,
     /// What the newest step's tool said beside its output; the last one's belongs to the composite's answer.
@@ -104,7 +108,17 @@ impl<'a, R: Runtime> Running<'a, R> {
         };
         let scope = Arc::new(Scope { frame: Arc::new(frame), host: call.scope.host.clone() });
         let outputs = Vec::with_capacity(program.steps.len());
-        Self { scope, program, gate, outputs, effects: Vec::new(), notes: Vec::new(), last: None, passage: Passage::default() }
+        Self {
+            scope,
+            program,
+            gate,
+            outputs,
+            standings: if program.remembers { Vec::with_capacity(program.steps.len()) } else { Vec::new() },
+            effects: Vec::new(),
+            notes: Vec::new(),
+            last: None,
+            passage: Passage::default(),
+        }
     }
 
     /// Runs all steps; the output is then the last one in the list.
@@ -117,6 +131,9 @@ impl<'a, R: Runtime> Running<'a, R> {
             }
             let output = self.passage.answer.output.take();
             self.outputs.push(output);
+            if program.remembers {
+                self.standings.push(self.passage.standing);
+            }
             for position in &step.forget {
                 if let Some(output) = self.outputs.get_mut(*position) {
                     *output = None;
@@ -125,21 +142,26 @@ impl<'a, R: Runtime> Running<'a, R> {
         }
         if let Some(plan) = &program.output {
             match self.mapped_output(plan, input) {
-                Ok(output) => self.outputs.push(Some(output)),
+                Ok(output) => {
+                    self.passage.standing = proof::of_mapped(plan, program.checks_input, &self.standings);
+                    self.outputs.push(Some(output));
+                }
                 Err(source) => return Err(self.without_output(source)),
             }
         }
         Ok(())
     }
 
-    fn answer(mut self) -> Answer {
+    fn answer(mut self) -> (Answer, Standing) {
         let mut answer = Answer { output: self.outputs.pop().flatten(), more: self.last };
         if !self.effects.is_empty() || !self.notes.is_empty() || answer.more.is_some() {
             let more = answer.more();
             more.effects = Some(self.effects);
             more.notes = self.notes;
         }
-        answer
+        // What a composer's gate gives now need not be what the composite was built from.
+        let standing = if matches!(self.gate, Gate::Catalog { .. }) { self.passage.standing } else { Standing::Unknown };
+        (answer, standing)
     }
 
     /// The output that a mapping makes is nobody's answer: what the last step said beside its own does not belong to it.
@@ -186,6 +208,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             return Err(unresolved(&missing).into());
         }
         let call = Call { scope: self.scope.clone(), step: position, reads: tool.has_side_effects() == Some(false) };
+        self.passage.proved = step.proof.is_some() && self.is_proved(step);
         call::enter(&call, &tool, &mut self.passage, None, Some(self.gate))?;
         let frame = &*self.scope.frame;
         if !matches!(frame.life.mode, Mode::Real)
@@ -195,6 +218,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             gather(&mut self.effects, [effect]);
             self.last = None;
             self.passage.answer = Answer::new(output);
+            self.passage.standing = Standing::Unknown;
             return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
@@ -221,6 +245,19 @@ impl<'a, R: Runtime> Running<'a, R> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the step's arguments, as they are now, are known to fit. Behind a composer's gate nothing is: who knows what
+    /// its tools were when the steps were linked.
+    fn is_proved(&mut self, step: &Step) -> bool {
+        let (Some(proof), Gate::Catalog { view, links }) = (&step.proof, self.gate) else { return false };
+        let outputs = &self.outputs;
+        let is_exact = |position: usize| {
+            let schema = links.get(position).and_then(|link| view.entry(*link)?.tool.0.output.as_ref());
+            let output = outputs.get(position).and_then(Option::as_ref);
+            schema.zip(output).is_some_and(|(schema, output)| schema.is_exact(output))
+        };
+        proof.holds(&mut self.standings, is_exact)
     }
 
     /// Keeps what a step's tool said beside its output.

@@ -30,7 +30,7 @@ pub struct Access<'a, R: Runtime = Rt> {
     pub tool: &'a str,
     /// The decision that selects it, when there is one.
     pub decision: Option<&'a R::Decision>,
-    /// Its arguments, when they are known: final and checked against the tool's schema.
+    /// Its arguments, when they are known: final, and known to fit the tool's schema.
     pub input: Option<&'a Value>,
     /// The caller.
     pub context: &'a R::Context,

@@ -76,6 +76,13 @@ pub(crate) struct Hop {
     pub(crate) hint: AtomicU32,
 }
 
+impl Hop {
+    /// Into the member of this name.
+    pub(crate) fn into_member(name: &Text) -> Self {
+        Self { key: Some(name.clone()), tag: Tag::of(name), index: None, length: false, hint: AtomicU32::new(0) }
+    }
+}
+
 /// A problem or a warning found in a mapping.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {

@@ -278,9 +278,7 @@ impl<R: Runtime> View<R> {
                 let issues = crate::wiring::check::output("/output", output, &sources, &bad);
                 faults.extend(issues.into_iter().map(RegisterFault::Spec));
             }
-            for (step, proved) in compiled.program.steps.iter_mut().zip(proved) {
-                step.proved = proved;
-            }
+            self.mark(composite, &mut compiled.program, &tools, &proved);
         }
     }
 

@@ -32,6 +32,43 @@ impl Integers {
         schema.get("items").and_then(Self::of).map(|items| Self::Items(Box::new(items)))
     }
 
+    /// Whether what fits `source`, with the integers that `source` itself wants written as such, has none written as a
+    /// decimal here. `exact` are the places that `source` wants integers at, as [`Integers::of`] finds them.
+    pub(crate) fn follow_from(&self, source: &Value, exact: Option<&Self>) -> bool {
+        if matches!((self, exact), (Self::Here, Some(Self::Here))) {
+            return true;
+        }
+        // Beside a reference to elsewhere other keywords may mean nothing.
+        if source.get("$ref").is_some() || source.get("$dynamicRef").is_some() {
+            return false;
+        }
+        match (self, exact) {
+            (Self::Here, _) => has_no_numbers(source),
+            (Self::Members(members), exact) => members.iter().all(|(key, inner)| {
+                let member = source.get("properties").and_then(|properties| properties.get(key));
+                match member {
+                    Some(member) => inner.follow_from(member, exact.and_then(|exact| exact.member(key))),
+                    None => source.get("additionalProperties") == Some(&Value::Bool(false)) && source.get("patternProperties").is_none(),
+                }
+            }),
+            (Self::Items(inner), exact) => match source.get("items") {
+                Some(items) if source.get("prefixItems").is_none() => inner.follow_from(items, exact.and_then(Self::items)),
+                _ => false,
+            },
+        }
+    }
+
+    /// The places inside a member.
+    pub(crate) fn member(&self, key: &str) -> Option<&Self> {
+        let Self::Members(members) = self else { return None };
+        members.iter().find_map(|(name, inner)| (name == key).then_some(inner))
+    }
+
+    /// The places inside every item.
+    pub(crate) fn items(&self) -> Option<&Self> {
+        if let Self::Items(inner) = self { Some(inner) } else { None }
+    }
+
     /// Whether a number here is written as a decimal. Allocates nothing.
     pub(crate) fn concerns(&self, value: &Value) -> bool {
         match (self, value) {
@@ -75,6 +112,16 @@ impl Integers {
             }
             _ => value.clone(),
         }
+    }
+}
+
+/// Whether a schema says by its type that no number fits.
+fn has_no_numbers(schema: &Value) -> bool {
+    let is_number = |kind: &Value| matches!(kind.as_str(), Some("integer" | "number") | None);
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => !kinds.iter().any(is_number),
+        Some(kind) => !is_number(kind),
+        None => false,
     }
 }
 

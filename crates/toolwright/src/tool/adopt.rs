@@ -72,6 +72,7 @@ impl ToolDef {
             reconcile,
             body: Body::Handler(Arc::new(Adopted(handler.clone()))),
             root: OnceLock::new(),
+            handed_through: crate::call::HandedThrough::default(),
             sensitive: def.sensitive,
             pinned: def.pinned.clone(),
         })))

@@ -96,6 +96,7 @@ impl<R: Runtime> ToolBuilder<R> {
             body: Body::Missing,
             health: None,
             root: OnceLock::new(),
+            handed_through: crate::call::HandedThrough::default(),
             sensitive: false,
             pinned: None,
         };
