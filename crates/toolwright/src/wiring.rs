@@ -83,7 +83,7 @@ pub struct Slip {
 pub fn compare(source: &Value, target: &Value) -> Verdict {
     let (Some(from), Some(to)) = (read(source), read(target)) else { return Verdict::Unknown };
     let mut engine = Engine::new();
-    let rel = engine.relate_all(&engine::whole(&from), &engine::whole(&to));
+    let rel = engine.judge(&engine::whole(&from), &engine::whole(&to));
     verdict(rel, engine.slips)
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn always_fits(from: &CompiledSchema, member: Option<&Text>, to: &Com
         None => whole,
         Some(name) => engine.follow(whole, &[Hop::into_member(name)]).conj,
     };
-    engine.relate_all(&conj, &engine::whole(to)).rejects == Tri::No
+    engine.judge(&conj, &engine::whole(to)).rejects == Tri::No
 }
 
 /// A document, unless the schema is none.

@@ -19,21 +19,20 @@ const MEMBERS: [(&str, &str, &str); 8] = [
     ("tags", r#"{"type":"array","items":{"type":"string"}}"#, r#"{"type":"array","items":{"type":"string","maxLength":40},"maxItems":20}"#),
     ("note", r#"{"type":["string","null"]}"#, r#"{"type":"string"}"#),
     ("state", r#"{"enum":["open","closed","held"]}"#, r#"{"enum":["open","closed"]}"#),
-    (
-        "owner",
-        r##"{"$ref":"#/$defs/Person"}"##,
-        r##"{"anyOf":[{"$ref":"#/$defs/Person"},{"type":"null"}]}"##,
-    ),
+    ("owner", r##"{"$ref":"#/$defs/Person"}"##, r##"{"anyOf":[{"$ref":"#/$defs/Person"},{"type":"null"}]}"##),
     ("score", r#"{"type":"number","minimum":0,"maximum":1}"#, r#"{"type":"number"}"#),
 ];
 
-const PERSON: &str = r#"{"Person":{"type":"object","properties":{"id":{"type":"integer"},"email":{"type":"string","format":"email"}},"required":["id"]}}"#;
+const PERSON: &str =
+    r#"{"Person":{"type":"object","properties":{"id":{"type":"integer"},"email":{"type":"string","format":"email"}},"required":["id"]}}"#;
 
 /// Measures it, and prints the medians.
 pub(super) fn run() -> Result<(), Failure> {
     let tools: Vec<(Json, Json)> = (0..TOOLS).map(|at| Ok((schema(at, false)?, schema(at, true)?))).collect::<Result<_, Failure>>()?;
-    let values: Vec<(Value, Value)> =
-        tools.iter().map(|(input, output)| Ok((Value::from_json(input.clone())?, Value::from_json(output.clone())?))).collect::<Result<_, Failure>>()?;
+    let values: Vec<(Value, Value)> = tools
+        .iter()
+        .map(|(input, output)| Ok((Value::from_json(input.clone())?, Value::from_json(output.clone())?)))
+        .collect::<Result<_, Failure>>()?;
     let specs: Vec<Value> = (0..COMPOSITES).map(|at| Value::from_json(composite(at))).collect::<Result<_, _>>()?;
     let (mut compile, mut register, mut lint, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut warnings, mut linted) = (0, 0);
@@ -46,8 +45,7 @@ pub(super) fn run() -> Result<(), Failure> {
         compile.push(since(start));
         let start = cpu();
         let mut registry = loaded(&values)?;
-        let compiled: Vec<Composite> =
-            specs.iter().enumerate().map(named).collect::<Result<_, Failure>>()?;
+        let compiled: Vec<Composite> = specs.iter().enumerate().map(named).collect::<Result<_, Failure>>()?;
         load.push(since(start));
         let start = cpu();
         for composite in compiled {
@@ -111,7 +109,8 @@ fn composite(at: usize) -> Json {
     let steps: Vec<Json> = (0..STEPS)
         .map(|step| {
             let (one, other) = (name(at + step), name(at * 3 + step + 1));
-            let from = |member: &str, step: usize| if step == 0 { format!("$input.{member}") } else { format!("$steps[{}].{member}", step - 1) };
+            let from =
+                |member: &str, step: usize| if step == 0 { format!("$input.{member}") } else { format!("$steps[{}].{member}", step - 1) };
             let mut mapping = Map::new();
             mapping.insert(one.to_owned(), from(one, step).into());
             mapping.insert(other.to_owned(), if step == 0 { from(other, 0) } else { format!("$prev.{other}") }.into());

@@ -73,21 +73,36 @@ const LEAVES: [[&str; 4]; 12] = [
         r#"{"type":"array"}"#,
     ],
     [r#"{"type":"string","pattern":"^[a-z]+$","maxLength":9}"#, r#"{"type":"string","pattern":"^[a-z]+$"}"#, r#"{"type":"string"}"#, "{}"],
-    [r#"{"type":"integer","multipleOf":6}"#, r#"{"type":"integer","multipleOf":3}"#, r#"{"type":"integer"}"#, r#"{"type":["number","null"]}"#],
+    [
+        r#"{"type":"integer","multipleOf":6}"#,
+        r#"{"type":"integer","multipleOf":3}"#,
+        r#"{"type":"integer"}"#,
+        r#"{"type":["number","null"]}"#,
+    ],
     [
         r#"{"type":"object","properties":{"p":{"type":"integer"}},"required":["p"],"additionalProperties":false}"#,
         r#"{"type":"object","properties":{"p":{"type":"integer"}},"required":["p"]}"#,
         r#"{"type":"object","properties":{"p":{"type":"number"}}}"#,
         r#"{"type":["object","null"]}"#,
     ],
-    [r#"{"type":"number","exclusiveMinimum":0,"maximum":1}"#, r#"{"type":"number","minimum":0,"maximum":1}"#, r#"{"type":"number","minimum":0}"#, r#"{"type":"number"}"#],
+    [
+        r#"{"type":"number","exclusiveMinimum":0,"maximum":1}"#,
+        r#"{"type":"number","minimum":0,"maximum":1}"#,
+        r#"{"type":"number","minimum":0}"#,
+        r#"{"type":"number"}"#,
+    ],
     [
         r#"{"anyOf":[{"type":"integer"},{"type":"null"}]}"#,
         r#"{"anyOf":[{"type":"number"},{"type":"null"}]}"#,
         r#"{"anyOf":[{"type":"number"},{"type":"null"},{"type":"string"}]}"#,
         r#"{"not":{"type":"object"}}"#,
     ],
-    [r#"{"type":"object","additionalProperties":{"type":"integer"}}"#, r#"{"type":"object","additionalProperties":{"type":"number"}}"#, r#"{"type":"object"}"#, "{}"],
+    [
+        r#"{"type":"object","additionalProperties":{"type":"integer"}}"#,
+        r#"{"type":"object","additionalProperties":{"type":"number"}}"#,
+        r#"{"type":"object"}"#,
+        "{}",
+    ],
 ];
 
 const NAME_PATTERNS: [&str; 5] = ["^k1", "^x-", "[0-9]$", "^k[0-9]+$", "^[a-z]"];
@@ -192,7 +207,8 @@ impl Maker<'_> {
             .map(|_| {
                 let (of, on) = (self.choose(keys), self.choose(keys));
                 let condition = json!({"properties": {Self::name(of): self.leaf()}, "required": [Self::name(of)]});
-                let mut rule = json!({"if": condition, "then": {"required": [Self::name(on)], "properties": {Self::name(on): self.leaf()}}});
+                let mut rule =
+                    json!({"if": condition, "then": {"required": [Self::name(on)], "properties": {Self::name(on): self.leaf()}}});
                 if self.chance(50) {
                     rule["else"] = json!({"properties": {Self::name(on): self.leaf()}});
                 }
@@ -271,11 +287,13 @@ impl Maker<'_> {
         let mut chain = if self.chance(50) {
             json!({"allOf": parts})
         } else {
-            parts.into_iter().reduce(|inner, mut outer| {
-                outer["allOf"] = json!([inner]);
-                outer
-            })
-            .unwrap_or_default()
+            parts
+                .into_iter()
+                .reduce(|inner, mut outer| {
+                    outer["allOf"] = json!([inner]);
+                    outer
+                })
+                .unwrap_or_default()
         };
         if self.chance(40) {
             chain["unevaluatedProperties"] = Json::Bool(false);
@@ -336,7 +354,8 @@ impl Maker<'_> {
     fn draft_07(&mut self, keys: usize) -> Json {
         let mut object = self.object(0..keys);
         if self.chance(50) {
-            object["dependencies"] = json!({Self::name(0): [Self::name(keys / 2)], Self::name(keys / 2): {"required": [Self::name(keys / 3)]}});
+            object["dependencies"] =
+                json!({Self::name(0): [Self::name(keys / 2)], Self::name(keys / 2): {"required": [Self::name(keys / 3)]}});
         }
         object["properties"]["list"] = json!({"type": "array", "items": [self.leaf(), self.leaf()], "additionalItems": self.leaf()});
         object["properties"]["defined"] = json!({"$ref": "#/definitions/one"});
@@ -379,7 +398,11 @@ impl Maker<'_> {
         let each = 3 + self.choose(4);
         let members: Map<String, Json> = (0..keys.div_ceil(each))
             .map(|at| {
-                let value = if self.chance(50) { self.tagged(each, "oneOf") } else { json!({"anyOf": [self.object(0..each), self.leaf(), self.leaf()]}) };
+                let value = if self.chance(50) {
+                    self.tagged(each, "oneOf")
+                } else {
+                    json!({"anyOf": [self.object(0..each), self.leaf(), self.leaf()]})
+                };
                 (Self::name(at), value)
             })
             .collect();

@@ -62,7 +62,13 @@ fn slowest(fuzzed: &Value) -> Result<f64, String> {
 fn told(fuzzed: &Value) -> String {
     let shown = |member: &str| fuzzed.get(member).map(Value::to_string).unwrap_or_default();
     let mut lines = vec![
-        format!("{} random pairs in {} ms CPU: {}; {} judged by brute force", shown("pairs"), shown("ms"), shown("verdicts"), shown("judged")),
+        format!(
+            "{} random pairs in {} ms CPU: {}; {} judged by brute force",
+            shown("pairs"),
+            shown("ms"),
+            shown("verdicts"),
+            shown("judged")
+        ),
         format!("{:<28} {:>10} {:>8}  verdict", "slowest pair of a family", "ms CPU", "pair"),
     ];
     for family in list(fuzzed, "slowest") {

@@ -10,7 +10,7 @@ use super::document::Document;
 use super::engine::{self, Engine, names_of, sizes};
 use super::node::{Branch, Conj, Item, Items, Made, Node, Part, Shape, Tri};
 use super::path::{Followed, some_object};
-use super::relate::Rel;
+use super::relate::{Rel, dependents};
 use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
@@ -105,6 +105,13 @@ impl<'p> Bit<'p> {
     }
 }
 
+impl Bit<'_> {
+    /// Whether it is a reference that leaves its place out when there is nothing.
+    fn may_be_left_out(&self) -> bool {
+        matches!(self, Bit::Plan(Plan::Reference(RefPlan { optional: true, .. })))
+    }
+}
+
 struct Check<'a> {
     target: &'a Target<'a>,
     sources: &'a Sources,
@@ -129,7 +136,7 @@ impl Check<'_> {
         let named = self.engine.named(parts).unwrap_or_default();
         let given: Vec<Text> = members.iter().map(|(key, _)| key.clone()).collect();
         let mut proved = *exact && sizes(parts).least == 0 && sizes(parts).most.is_none() && names_of(parts).is_empty();
-        for (key, member) in members {
+        for (key, member) in members.clone() {
             let at = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
             let conj = self.engine.member(parts, &key);
             if self.engine.read_all(&conj).is_never() {
@@ -144,6 +151,10 @@ impl Check<'_> {
             proved = false;
             let conj = self.engine.member(parts, key);
             self.not_given(key, &conj, &named, &given, pointer, argument);
+        }
+        for (key, needed) in dependents(parts) {
+            proved = false;
+            self.not_beside(&key, &needed, &members, pointer, argument);
         }
         proved
     }
@@ -275,7 +286,7 @@ impl Check<'_> {
 
     fn relate(&mut self, from: &Conj, to: &Conj, slips: &mut Vec<Slip>) -> Rel {
         self.engine.slips.clear();
-        let rel = self.engine.relate_all(from, to);
+        let rel = self.engine.judge(from, to);
         slips.append(&mut self.engine.slips);
         rel
     }

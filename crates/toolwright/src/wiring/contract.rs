@@ -213,13 +213,14 @@ impl Derive<'_> {
     }
 
     fn reference(&mut self, reference: &RefPlan) -> Option<Value> {
-        let Known { document, .. } = match reference.source {
+        let Known { document, learned, .. } = match reference.source {
             Source::Input => &self.sources.input,
             Source::Step(position) => self.sources.outputs.get(position)?,
             Source::Null => return Some(Value::object([("type", "null")])),
             Source::Nothing => return Some(anything()),
         };
-        let Some(document) = document else { return Some(anything()) };
+        // What was only seen so far is no promise.
+        let Some(document) = document.as_ref().filter(|_| learned.is_none()) else { return Some(anything()) };
         let followed = self.engine.follow(engine::whole(document), &reference.path);
         let mut all = Vec::new();
         for conj in followed.alternatives.iter().take(limits::WIRING_BRANCHES_MAX) {

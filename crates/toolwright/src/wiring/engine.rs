@@ -8,6 +8,7 @@ use super::document::{Draft, Place};
 use super::leaf;
 use super::node::{Branch, Conj, Item, Items, Node, Part, Shape, Tri};
 use super::reader::{closes_itself, says_nothing};
+use super::relate::Rel;
 use super::{Slip, document::Document};
 use crate::limits;
 use crate::value::{Text, Value};
@@ -17,6 +18,8 @@ pub(super) struct Engine {
     /// Steps that may still be taken.
     left: u32,
     allowed: u32,
+    /// Some step could not be taken.
+    exhausted: bool,
     /// Pairs that are being compared: met again, they are taken to fit.
     pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
     pub(super) deep: u32,
@@ -36,6 +39,7 @@ impl Engine {
         Self {
             left,
             allowed: left,
+            exhausted: false,
             under_way: HashSet::new(),
             deep: 0,
             patterns: HashMap::new(),
@@ -50,6 +54,15 @@ impl Engine {
         self.spend(1)
     }
 
+    /// Compares two conjunctions, for whoever has to rely on it: where the steps did not suffice, nothing is excluded.
+    pub(super) fn judge(&mut self, from: &Conj, to: &Conj) -> Rel {
+        let rel = self.relate_all(from, to);
+        match self.exhausted {
+            true => Rel { accepts: rel.accepts.at_least_unknown(), rejects: rel.rejects.at_least_unknown() },
+            false => rel,
+        }
+    }
+
     /// Steps taken so far.
     pub(super) fn spent(&self) -> u32 {
         self.allowed.saturating_sub(self.left)
@@ -57,6 +70,7 @@ impl Engine {
 
     pub(super) fn spend(&mut self, steps: u32) -> bool {
         let enough = self.left >= steps;
+        self.exhausted |= !enough;
         self.left = self.left.saturating_sub(steps);
         enough
     }

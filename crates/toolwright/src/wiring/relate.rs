@@ -227,8 +227,11 @@ impl Engine {
         }
         let mut any = Tri::No;
         for branch in &node.branches {
-            if any == Tri::Yes || !self.tick() {
+            if any == Tri::Yes {
                 break;
+            }
+            if !self.tick() {
+                return Tri::Unknown;
             }
             let there = match &branch.shape {
                 Shape::Any | Shape::Values(_) => Tri::Yes,

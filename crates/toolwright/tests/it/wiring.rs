@@ -45,8 +45,16 @@ fn tools() -> Vec<ToolDef> {
         r#"{"type": "object", "properties": {"at": {"oneOf": [{"type": "object", "properties": {"kind": {"const": "point"}, "x": {"type": "integer"}}, "required": ["kind", "x"]}, {"type": "object", "properties": {"kind": {"const": "area"}, "w": {"type": "integer"}}, "required": ["kind", "w"]}]}}, "required": ["at"]}"#,
         None,
     );
+    let card = typed(
+        "card",
+        r#"{"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "string"}, "until": {"type": "string"}}, "required": ["name"], "dependentRequired": {"number": ["until"]}}"#,
+        None,
+    );
+    let peek = tool("peek", "Was only seen at work").reads().run_json(|input, _call| std::future::ready(Ok(input)));
+    let peek =
+        peek.with_learned_output(parsed(r#"{"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}"#), 3);
     let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| std::future::ready(Ok(input)));
-    vec![search, summarise, store, join, place, echo]
+    vec![search, summarise, store, join, place, card, peek, echo]
 }
 
 struct Case {

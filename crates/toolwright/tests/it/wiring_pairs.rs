@@ -75,7 +75,8 @@ fn wrong_line(pair: &Pair, found: Option<&Evidence>) -> Option<String> {
         "unknown" => true,
         other => return Some(format!("`{other}` is no verdict")),
     };
-    let shown = |side: &Option<Value>| side.as_ref().map_or("nothing".to_owned(), |value| value.to_json_string().chars().take(200).collect());
+    let shown =
+        |side: &Option<Value>| side.as_ref().map_or("nothing".to_owned(), |value| value.to_json_string().chars().take(200).collect());
     (!right).then(|| format!("of {} instances, taken is {}, refused is {}", found.count, shown(&found.taken), shown(&found.refused)))
 }
 

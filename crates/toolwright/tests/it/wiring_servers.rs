@@ -44,7 +44,7 @@ fn listings() -> Listings {
         listings.with_outputs += usize::from(tools.iter().any(|tool| tool.get("outputSchema").is_some()));
         for tool in tools {
             let name = tool.get("name").unwrap().as_str().unwrap();
-            let mut put = |side: &str, schema: Value, seen: &mut HashSet<String>, list: &mut Vec<Listed>| {
+            let put = |side: &str, schema: Value, seen: &mut HashSet<String>, list: &mut Vec<Listed>| {
                 if seen.insert(schema.to_json_string()) {
                     list.push(Listed { server: server.to_owned(), place: format!("{name}.{side}"), schema });
                 }
@@ -84,7 +84,9 @@ fn properties(root: &Value) -> Vec<(Text, Value)> {
 /// Whether a schema excludes anything by its own words.
 fn says_something(schema: &Value) -> bool {
     let silent = ["$schema", "$defs", "definitions", "default", "description", "title", "deprecated", "format"];
-    schema.as_object().is_some_and(|members| members.keys().any(|keyword| !silent.contains(&keyword.as_str()) && !keyword.starts_with("x-")))
+    schema
+        .as_object()
+        .is_some_and(|members| members.keys().any(|keyword| !silent.contains(&keyword.as_str()) && !keyword.starts_with("x-")))
 }
 
 /// Instances of schemas, made once.
@@ -160,7 +162,12 @@ fn no_instance_contradicts_a_verdict_on_real_servers_schemas() {
     // Most pairs can never fit because a text is no list; few are unknown among the others too.
     let others = pairs - told.get("never").copied().unwrap_or_default();
     assert!(open.len() * 10 < others, "{counts}; that is many of {others} that could fit:\n{}", few(&open));
-    assert!(unseen.len() * 100 <= told.get("may").copied().unwrap_or_default(), "{counts}; {} are not seen:\n{}", unseen.len(), few(&unseen));
+    assert!(
+        unseen.len() * 100 <= told.get("may").copied().unwrap_or_default(),
+        "{counts}; {} are not seen:\n{}",
+        unseen.len(),
+        few(&unseen)
+    );
 }
 
 #[test]

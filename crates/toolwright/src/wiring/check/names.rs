@@ -2,7 +2,7 @@
 
 use super::super::node::Conj;
 use super::super::words;
-use super::Check;
+use super::{Bit, Check};
 use crate::composite::spec::Fix;
 use crate::nearest::nearest;
 use crate::value::Text;
@@ -45,5 +45,27 @@ impl Check<'_> {
             false => format!("{help}; it takes {}", self.engine.describe(wanted)),
         };
         self.error(self.target.code, message, Some(help), pointer, None, None);
+    }
+
+    /// Those that the tool needs when another is given.
+    pub(super) fn not_beside(&mut self, key: &Text, needed: &[Text], members: &[(Text, Bit<'_>)], pointer: &str, argument: &str) {
+        let given = |name: &Text| members.iter().find(|(key, _)| key == name).map(|(_, bit)| bit);
+        let Some(bit) = given(key) else { return };
+        for name in needed {
+            let (way, help) = match given(name) {
+                None if !bit.may_be_left_out() => {
+                    let message = format!("{} needs `{name}` beside `{key}`, and the step does not give it", self.argument(argument));
+                    self.error(self.target.code, message, Some(format!("add `{name}`, or take out `{key}`")), pointer, None, None);
+                    continue;
+                }
+                None => ("does not give it", format!("add `{name}`, or take out `{key}`")),
+                Some(other) if other.may_be_left_out() => {
+                    ("may leave it out", format!("take `{name}` from somewhere that always has it, or take out `{key}`"))
+                }
+                Some(_) => continue,
+            };
+            let message = format!("{} needs `{name}` beside `{key}`, and the step {way}", self.argument(argument));
+            self.warn(message, Some(help), pointer, None, None);
+        }
     }
 }

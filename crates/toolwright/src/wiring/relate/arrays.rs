@@ -77,8 +77,11 @@ impl Engine {
             return Rel::UNKNOWN;
         }
         for at in 0..positions {
-            if given.most.is_some_and(|most| most <= at as u64) || !self.tick() {
+            if given.most.is_some_and(|most| most <= at as u64) {
                 break;
+            }
+            if !self.tick() {
+                return Rel::UNKNOWN;
             }
             let (from_item, to_item) = (item_at(from, at), item_at(to, at));
             let path = if at + 1 == positions { "[]".to_owned() } else { format!("[{at}]") };

@@ -106,7 +106,9 @@ fn wanted<'a>(generator: &mut Generator<'a>, ask: &Ask<'a, '_>, few: usize) -> V
 /// The lengths that are spoken of and too long to try much with.
 fn long(ask: &Ask<'_, '_>) -> Vec<usize> {
     let bounds = ["minItems", "maxItems"].into_iter().flat_map(|keyword| {
-        ask.both().filter_map(move |part| part.get(keyword).and_then(Value::as_u64)).filter(|bound| (LENGTH_MAX..=LENGTH_MOST).contains(bound))
+        ask.both()
+            .filter_map(move |part| part.get(keyword).and_then(Value::as_u64))
+            .filter(|bound| (LENGTH_MAX..=LENGTH_MOST).contains(bound))
     });
     bounds.filter(|_| ask.depth == 0).filter_map(|bound| usize::try_from(bound).ok()).flat_map(|bound| [bound, bound + 1]).collect()
 }

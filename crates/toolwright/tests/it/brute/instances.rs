@@ -173,7 +173,8 @@ impl<'a> Generator<'a> {
 /// Whether the part is `true`, or has nothing but words for people and references that are followed elsewhere.
 fn says_nothing(part: &Part<'_>) -> bool {
     let silent = ["$ref", "$defs", "definitions", "title", "description", "default", "$schema", "anyOf", "allOf", "oneOf"];
-    matches!(part.schema, Value::Bool(true)) || part.schema.as_object().is_some_and(|_| members(part.schema).all(|(word, _)| silent.contains(&word.as_str())))
+    matches!(part.schema, Value::Bool(true))
+        || part.schema.as_object().is_some_and(|_| members(part.schema).all(|(word, _)| silent.contains(&word.as_str())))
 }
 
 /// One of each in turn, without repetitions.

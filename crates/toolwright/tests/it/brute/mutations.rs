@@ -56,9 +56,7 @@ fn replaced(value: &Value, place: &[usize], new: &Value) -> Value {
     let change = |at: usize, child: &Value| if at == *position { replaced(child, rest, new) } else { child.clone() };
     match value {
         Value::Array(items) => Value::array(items.as_slice().iter().enumerate().map(|(at, item)| change(at, item))),
-        Value::Object(members) => {
-            Value::object(members.iter().enumerate().map(|(at, (name, member))| (name.clone(), change(at, member))))
-        }
+        Value::Object(members) => Value::object(members.iter().enumerate().map(|(at, (name, member))| (name.clone(), change(at, member)))),
         other => other.clone(),
     }
 }

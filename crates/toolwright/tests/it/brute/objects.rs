@@ -56,7 +56,8 @@ pub(super) fn candidates<'a>(generator: &mut Generator<'a>, ask: &Ask<'a, '_>) -
             if turn >= key.values.len() || (turn > 0 && skip % steps != 0) {
                 continue;
             }
-            let with = |base: &dyn Fn(usize, &Key) -> Option<usize>, at: usize, key: &Key| if at == place { Some(turn) } else { base(at, key) };
+            let with =
+                |base: &dyn Fn(usize, &Key) -> Option<usize>, at: usize, key: &Key| if at == place { Some(turn) } else { base(at, key) };
             found.push(build(&|at, key: &Key| with(&required, at, key)));
             found.push(build(&|at, key: &Key| with(&named, at, key)));
             if turn == 0 && !key.required {

@@ -48,9 +48,7 @@ fn allows(part: &Part<'_>, kind: &str) -> bool {
 /// Numbers at every bound that is spoken of, and close to it.
 pub(super) fn numbers(ask: &Ask<'_, '_>) -> Vec<Value> {
     let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-    let spoken = |keyword: &str| -> Vec<&Number> {
-        ask.both().filter_map(|part| part.get(keyword).and_then(Value::as_number)).collect()
-    };
+    let spoken = |keyword: &str| -> Vec<&Number> { ask.both().filter_map(|part| part.get(keyword).and_then(Value::as_number)).collect() };
     let mut found: Vec<Number> = Vec::new();
     let mut anchors: Vec<Decimal> = Vec::new();
     for number in bounds.iter().flat_map(|keyword| spoken(keyword)) {

@@ -41,9 +41,8 @@ pub(super) const FORMATTED: [&str; 34] = [
 ];
 
 /// Texts that anybody may send.
-pub(super) const PLAIN: [&str; 16] = [
-    "text", "", "a", "x", "0", "42", "-1", "A", "hello world", "abc", "null", "true", "é", "😀", "a\nb", "AB12",
-];
+pub(super) const PLAIN: [&str; 16] =
+    ["text", "", "a", "x", "0", "42", "-1", "A", "hello world", "abc", "null", "true", "é", "😀", "a\nb", "AB12"];
 
 /// How often a part that may repeat for ever is repeated, at most.
 const REPEATS_MAX: usize = 4;
