@@ -15,6 +15,7 @@ mod brute;
 mod configuration;
 #[path = "wiring/fuzz.rs"]
 mod fuzz;
+#[expect(clippy::indexing_slicing, reason = "what is made here has the members that it was made with")]
 #[path = "wiring/schemas.rs"]
 mod schemas;
 

@@ -41,7 +41,7 @@ pub(super) fn run(first: u64, pairs: u64) -> Result<(), Failure> {
         if slowest.get(pair.family).is_none_or(|slowest| slowest.time < time) {
             slowest.insert(pair.family, Slowest { time, id, family: pair.family, verdict: word(&verdict) });
         }
-        if id / schemas::FAMILIES % JUDGED == 0 {
+        if (id / schemas::FAMILIES).is_multiple_of(JUDGED) {
             match evidence(&pair) {
                 None => unjudged += 1,
                 Some(found) => {

@@ -187,7 +187,9 @@ impl Maker<'_> {
             .map(|tag| {
                 let mut branch = self.object(0..each);
                 branch["properties"]["kind"] = json!({"const": format!("t{tag}")});
-                branch["required"].as_array_mut().map(|names| names.push("kind".into()));
+                if let Some(names) = branch["required"].as_array_mut() {
+                    names.push("kind".into());
+                }
                 branch
             })
             .collect();
