@@ -1,0 +1,10 @@
+//! The journal port over a SQLite file: what a run did is on the disk before anything depends on it, so that a run that
+//! was killed goes on without repeating a side effect.
+//!
+//! [`SqliteJournal`] is the journal. It must not know what a tool is: it keeps records, and decides by the core's rules.
+
+mod journal;
+mod view;
+
+pub use journal::{SqliteJournal, SqliteOptions, Synchronous};
+pub use view::{Open, Prune, Pruned, RunFilter, RunStatus, RunSummary, Verification, Wrong};
