@@ -35,6 +35,8 @@ mod gates_meet;
 mod hooks;
 #[path = "it/journal_claims.rs"]
 mod journal_claims;
+#[path = "it/journal_forking.rs"]
+mod journal_forking;
 #[path = "it/journal_inside.rs"]
 mod journal_inside;
 #[path = "it/journal_resuming.rs"]

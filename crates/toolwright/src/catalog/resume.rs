@@ -11,7 +11,8 @@ use crate::composite::{Composite, CompositeBody, EffectRecord};
 use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, EffectState, Fault};
 use crate::fingerprint::{self, Fingerprint};
-use crate::frame::{Clock, RunId};
+use crate::frame::path::name_segment;
+use crate::frame::{Clock, RunId, Timestamp};
 use crate::journal::{
     Begin, Claim, End, Eventually, FORMAT, Finish, ForgedSpec, Journal, JournalError, JournalErrorKind, Last, Record, Resolution,
     RunHistory, RunJournal, RunRecord, StepKey, StepTool,
@@ -24,7 +25,7 @@ use crate::session;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
 
-/// How a run is taken up again.
+/// How a run is taken up again, or [forked](crate::Fork).
 ///
 /// ```
 /// use toolwright::ResumeOptions;
@@ -32,12 +33,12 @@ use crate::value::{Text, Value};
 /// ```
 #[must_use]
 pub struct ResumeOptions<R: Runtime = Rt> {
-    accept: BTreeSet<Text>,
-    options: Option<Options<R>>,
+    pub(super) accept: BTreeSet<Text>,
+    pub(super) options: Option<Options<R>>,
     cancel: CancelToken,
     diagnostics: Option<Diagnostics>,
     clock: Option<Arc<dyn Clock>>,
-    claim: Option<(Text, Option<std::time::Duration>)>,
+    pub(super) claim: Option<(Text, Option<std::time::Duration>)>,
     principal: Option<Text>,
 }
 
@@ -110,13 +111,22 @@ impl<R: Runtime> ResumeOptions<R> {
         self
     }
 
-    fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
+    /// What time it is, if there is a clock.
+    pub(super) fn now(&self, view: &View<R>) -> Option<Timestamp> {
+        let clock = self.clock.as_ref().or(view.options.clock.as_ref())?;
+        call::quietly(|| clock.now())
+    }
+
+    pub(super) fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
         let mut invocation = Invocation::new(run.tool.clone(), run.input.clone());
         invocation = invocation.run_id(run.id.clone()).journal(journal).cancel(std::mem::take(&mut self.cancel));
         invocation.diagnostics = self.diagnostics.take();
         invocation.clock = self.clock.take();
         if let Some(principal) = self.principal.take() {
             invocation = invocation.principal(principal);
+        }
+        if let Some(forked) = &run.forked {
+            invocation.said.get_or_insert_default().forked = Some(forked.clone());
         }
         match self.claim.take() {
             Some((owner, lease)) => invocation.claimed_by(owner, lease),
@@ -161,23 +171,9 @@ impl<R: Runtime> Catalog<R> {
         mut options: ResumeOptions<R>,
     ) -> Result<ToolResult, CallError> {
         let context = context.into_context();
-        let history = match call::asked(|| journal.load(run)).await {
-            Ok(Some(history)) => history,
-            Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
-            // What broke down was reading.
-            Err(JournalError { kind: JournalErrorKind::Unwritable, reason }) => {
-                return Err(unreadable(JournalError::new(JournalErrorKind::Unreadable, reason)));
-            }
-            Err(error) => return Err(unreadable(error)),
-        };
-        if let (Some(whose), Some(by)) = (&history.run.principal, &options.principal)
-            && whose != by
-        {
+        let history = current(journal, run).await?;
+        if !theirs(&history.run, &options) {
             return Err(not_theirs(&history.run));
-        }
-        if history.run.format > FORMAT {
-            let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
-            return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
         }
         if let Some(result) = finished(&history, self) {
             let found;
@@ -191,7 +187,8 @@ impl<R: Runtime> Catalog<R> {
             return super::enter::may_call(catalog, root.tool(), history.run.input, context).map(|()| result);
         }
         let catalog = self.rebuilt(&history.run, options.options.take())?;
-        let changed = accepted_changes(&catalog, &history, &options.accept)?;
+        catalog.completed_fork(journal, &history, &options).await?;
+        let changed = accepted_changes(&catalog, &history, begun(&history), &options.accept)?;
         let journal = if changed.is_empty() { journal.clone() } else { Arc::new(Accepting { journal: journal.clone(), changed }) };
         let invocation = options.invocation(&history.run, journal);
         // Boxed: it is rare, and a run has room for a whole call.
@@ -199,7 +196,7 @@ impl<R: Runtime> Catalog<R> {
     }
 
     /// This catalogue and the composites that were forged for the run.
-    fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
+    pub(super) fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
         let mut missing = Vec::new();
         for forged in &run.forged {
             match self.get(&forged.name) {
@@ -238,12 +235,35 @@ pub(crate) fn forged_of<R: Runtime>(view: &View<R>, root: &ToolDef<R>) -> Vec<Fo
     reached.into_iter().map(|entry| ForgedSpec { name: entry.tool.0.name.clone(), spec: session::form_of(entry) }).collect()
 }
 
-fn unreadable(error: JournalError) -> CallError {
+/// What is recorded of a run that must be there, in a form that is known here.
+pub(super) async fn current(journal: &Arc<dyn Journal>, run: &str) -> Result<RunHistory, CallError> {
+    let history = match call::asked(|| journal.load(run)).await {
+        Ok(Some(history)) => history,
+        Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
+        // What broke down was reading.
+        Err(JournalError { kind: JournalErrorKind::Unwritable, reason }) => {
+            return Err(unreadable(JournalError::new(JournalErrorKind::Unreadable, reason)));
+        }
+        Err(error) => return Err(unreadable(error)),
+    };
+    if history.run.format > FORMAT {
+        let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
+        return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
+    }
+    Ok(history)
+}
+
+/// Whether a run may be taken up by whoever the options say takes it up.
+pub(super) fn theirs<R: Runtime>(run: &RunRecord, options: &ResumeOptions<R>) -> bool {
+    run.principal.is_none() || options.principal.is_none() || run.principal == options.principal
+}
+
+pub(super) fn unreadable(error: JournalError) -> CallError {
     Fault::Journal { phase: "load", error, state: EffectState::NotStarted, value: None }.into()
 }
 
 #[cold]
-fn not_theirs(run: &RunRecord) -> CallError {
+pub(super) fn not_theirs(run: &RunRecord) -> CallError {
     let reason = format!("run `{}` was begun on behalf of somebody else", crate::cut(&run.id, 80));
     let refusal = Refusal::new("denied", reason).help("who began it takes it up again, or the host says nothing of whom it is for");
     Fault::Denied { tool: run.tool.clone(), refusal }.into()
@@ -257,7 +277,8 @@ fn refused(error: &RegisterError) -> CallError {
 
 /// The result of a run whose root succeeded.
 fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<ToolResult> {
-    let Last::Finished(Finish { outcome: Ok(output), key, state, more, .. }) = history.standing(&history.run.tool).last else {
+    let Last::Finished(Finish { outcome: Ok(output), key, state, more, .. }) = history.standing(&name_segment(&history.run.tool)).last
+    else {
         return None;
     };
     let more = more.clone().map(|more| *more).unwrap_or_default();
@@ -290,10 +311,19 @@ fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<To
     })
 }
 
-/// Compares every tool of this catalogue that the run used, or that its composites reach, with what there is now. Gives
+fn begun(history: &RunHistory) -> impl Iterator<Item = &Begin> {
+    history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None })
+}
+
+/// Compares every tool of this catalogue that these calls used, or that its composites reach, with what there is now. Gives
 /// those that changed and are accepted. A tool that this catalogue does not have is another one's, or behind a composer's
 /// gate: its own intent is compared when its turn comes.
-fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &BTreeSet<Text>) -> Result<BTreeSet<Text>, CallError> {
+pub(super) fn accepted_changes<'a, R: Runtime>(
+    view: &View<R>,
+    history: &RunHistory,
+    begun: impl Iterator<Item = &'a Begin>,
+    accept: &BTreeSet<Text>,
+) -> Result<BTreeSet<Text>, CallError> {
     let mut accepted = BTreeSet::new();
     let mut refused: Vec<Text> = Vec::new();
     let mut refuse = |tool: &Text| {
@@ -301,11 +331,11 @@ fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &B
             refused.push(tool.clone());
         }
     };
-    let begun = history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None });
+    let root = name_segment(&history.run.tool);
     for begin in begun {
         let tool = Text::from(begin.tool());
         let Some(entry) = view.get(&tool) else {
-            if begin.key.path() == history.run.tool.as_str() {
+            if begin.key.path() == root {
                 refuse(&tool);
             } else if accept.contains(&tool) {
                 accepted.insert(tool);
