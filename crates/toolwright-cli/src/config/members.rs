@@ -131,7 +131,20 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         member("timeout", DURATION, "how long the command may run; default that of the source, or `1m`"),
         member("maxOutput", SIZE, "how much the command may print; default that of the source, or `16MiB`"),
         member("endOfOptions", FLAG, "put `--` before the arguments that come from outside"),
+        member("idempotencyKey", r##"{"$ref": "#/$defs/idempotencyKey"}"##, "where the command finds the key of the call"),
         member("examples", EXAMPLES, "examples of input and output"),
+    ],
+};
+
+/// Where a command finds the idempotency key of its call.
+pub(crate) const IDEMPOTENCY_KEY: Shape = Shape {
+    what: "the place of an idempotency key",
+    def: "idempotencyKey",
+    required: &[],
+    doc: "where the command finds the key of the call, which is the same on every attempt at it: `env` or `argument`",
+    members: &[
+        member("env", TEXT, "the environment variable that has it"),
+        member("argument", TEXT, "the placeholder of `argv` or `stdin` that stands for it; no caller gives it"),
     ],
 };
 
@@ -293,10 +306,11 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 12] = [
+pub(crate) const SHAPES: [&Shape; 13] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
+    &IDEMPOTENCY_KEY,
     &STDIO_SOURCE,
     &HTTP_SOURCE,
     &CLIENT_SERVER,

@@ -224,3 +224,43 @@ composites:
     let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
 }
+
+#[test]
+fn a_place_for_an_idempotency_key_that_is_none_is_told_where_it_stands() {
+    let world = World::new("key_places");
+    let tool = |key: &str| format!("sources:\n  s:\n    tools:\n      t: {{argv: [echo, \"{{a}}\"], effect: write, env: {{TAKEN: x}}, idempotencyKey: {key}}}\n");
+    for (key, at, code, says) in [
+        ("{env: A=B}", 86, "config_bad_template", "`A=B` is no name of a variable"),
+        ("{env: TAKEN}", 86, "config_bad_template", "the variable `TAKEN` is set to something else"),
+        ("{argument: b}", 91, "config_bad_template", "no element of argv and no stdin uses `b`"),
+        ("{}", 80, "config_bad_value", "nothing says where the idempotency key goes"),
+        ("{env: A, argument: a}", 80, "config_bad_value", "the idempotency key goes to two places"),
+        ("{enw: A}", 81, "config_unknown_member", "the place of an idempotency key has no member `enw`"),
+        ("A", 80, "config_wrong_type", "the place of an idempotency key is a mapping"),
+        ("{env: [A]}", 86, "config_wrong_type", "`env` is text"),
+    ] {
+        world.write("toolwright.yaml", &tool(key));
+        let done = world.run("check --format plain");
+        assert_eq!((done.code, done.out.lines().count()), (20, 1), "{key}: {}", done.out);
+        assert!(done.out.starts_with(&format!("toolwright.yaml:4:{at}: {code}: {says}")), "{key}: {}", done.out);
+    }
+}
+
+#[test]
+fn a_command_finds_the_key_of_its_call_where_the_file_says() {
+    let world = World::new("keys");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  s:\n    tools:\n      by_env: {argv: [sh, -c, 'printf %s \"$REQUEST_KEY\"'], effect: idempotent, idempotencyKey: {env: REQUEST_KEY}}\n      \
+         by_argument: {argv: [printf, \"%s %s\", \"--key={key}\", \"{text}\"], effect: idempotent, idempotencyKey: {argument: key}}\n",
+    );
+    assert_eq!(world.run("check").code, 0);
+    let by_env = world.run("run by_env");
+    assert!(by_env.out.trim_end().ends_with("/by_env"), "{} {}", by_env.out, by_env.err);
+    let by_argument = world.run("run by_argument text=hi");
+    assert!(by_argument.out.starts_with("--key=") && by_argument.out.contains("/by_argument hi"), "{}", by_argument.out);
+    // It is no argument of the tool.
+    let given = world.run("run by_argument text=hi key=forged");
+    assert_eq!((given.code, given.out.as_str()), (2, ""), "{}", given.err);
+    assert!(given.err.contains("the tool takes no `key`"), "{}", given.err);
+}
