@@ -222,6 +222,31 @@ pub(crate) const TOOL: Shape = Shape {
         member("description", TEXT, "what it is for"),
         member("pin", r#"{"type": "object"}"#, "arguments that are fixed and no longer asked for"),
         member("hidden", FLAG, "do not list it; composites may still use it"),
+        member("reconcile", r##"{"$ref": "#/$defs/reconcile"}"##, "how to find out what became of a call whose outcome is not known"),
+    ],
+};
+
+/// How to find out what became of a call.
+pub(crate) const RECONCILE: Shape = Shape {
+    what: "a way to find out",
+    def: "reconcile",
+    required: &["tool"],
+    doc: "a tool that is asked what became of a call whose outcome is not known, and how its answer is read",
+    members: &[
+        member("tool", TEXT, "the id of the tool that is asked; it changes nothing"),
+        member(
+            "inputMapping",
+            ANYTHING,
+            "its arguments: values, or references such as $input.to, an argument of the call, and $key, the call's idempotency key",
+        ),
+        member("answer", TEXT, "a reference to what says it, such as $prev.status; absent = the whole answer, $prev"),
+        member("happened", r#"{"type": "array"}"#, "values of `answer` that say that the call did its work"),
+        member(
+            "notHappened",
+            r#"{"type": "array"}"#,
+            "values of `answer` that say that it did nothing, so that it may run; all others say nothing",
+        ),
+        member("output", ANYTHING, "what the run goes on with when it happened: a value, or references such as $prev.id; absent = nothing"),
     ],
 };
 
@@ -306,7 +331,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 13] = [
+pub(crate) const SHAPES: [&Shape; 14] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -315,6 +340,7 @@ pub(crate) const SHAPES: [&Shape; 13] = [
     &HTTP_SOURCE,
     &CLIENT_SERVER,
     &TOOL,
+    &RECONCILE,
     &COMPOSITE,
     &STEP,
     &POLICY,
