@@ -8,7 +8,7 @@
 //!   through, and gives a [`Turn`].
 //! - [`View`] is how a catalogue and a registry are read: tools as [`Registered`], listings as [`ToolSummary`] and
 //!   [`EffectSummary`], what the hooks of all tools say together, for example [`GoalSupport`].
-//! - [`ResumeOptions`] is for runs that a journal has and that did not end.
+//! - [`ResumeOptions`] is for runs that a journal has and that did not end, and for a [`Fork`] of one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,19 +25,21 @@ use crate::diagnostics::ring::EventRing;
 use crate::diagnostics::{CallKey, Diagnostics, Recorder, ToolEvent};
 use crate::error::CallError;
 use crate::frame::{Clock, Mode, RunId, Timestamp, current_frame};
-use crate::journal::{Journal, StepKey};
+use crate::journal::{Forked, Journal, StepKey};
 use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::tool::Effect;
 use crate::value::{Text, Value};
 
 pub(crate) mod enter;
 mod folds;
+mod fork;
 mod listing;
 mod resume;
 mod turn;
 mod view;
 
 pub use folds::GoalSupport;
+pub use fork::Fork;
 pub use listing::{EffectSummary, ToolSummary};
 pub use resume::ResumeOptions;
 pub(crate) use resume::forged_of;
@@ -118,6 +120,7 @@ pub(crate) struct Said {
     pub(crate) session: Option<Text>,
     pub(crate) principal: Option<Text>,
     pub(crate) context_key: Option<Text>,
+    pub(crate) forked: Option<Forked>,
 }
 
 impl std::fmt::Debug for Invocation {

@@ -29,7 +29,9 @@ pub use admission::{Admission, Difference, Divergence, Doubt, Entry, Last, Recor
 pub use history::{Claim, Claimed, Record, Resolved, RunHistory};
 pub use key::StepKey;
 pub use memory::{MemoryJournal, MemoryRun};
-pub use record::{Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Resolution, RunRecord, StepTool, Verdict};
+pub use record::{
+    Begin, BeginMore, End, FORMAT, Failure, Finish, FinishMore, ForgedSpec, Forked, Resolution, RunRecord, StepTool, Verdict,
+};
 
 /// A result that is there already, or comes later. Spares a boxed future where nothing waits.
 ///
@@ -141,7 +143,9 @@ impl JournalError {
             }
             JournalErrorKind::Fenced => "let the other one go on; load the run to see how far it is",
             JournalErrorKind::Claimed => "wait until that claim is over, then try again",
-            JournalErrorKind::Diverged => "give this run an id of its own, or run the recorded tool with the recorded input",
+            JournalErrorKind::Diverged => {
+                "give this run an id of its own, or run the recorded tool with the recorded input; what is there goes on with `resume_run`"
+            }
             JournalErrorKind::Unknown => "load the run to see its calls",
             JournalErrorKind::NotInDoubt => "load the run to see what is recorded of the call",
             JournalErrorKind::Ended => "wait for the task before the tool answers, or give its calls a run id of their own",
@@ -222,7 +226,7 @@ pub trait Journal: Send + Sync {
     /// Of a run that is there, the first record stays.
     ///
     /// # Errors
-    /// [`JournalErrorKind::Diverged`] when the run of this id has another tool or input,
+    /// [`JournalErrorKind::Diverged`] when the run of this id is not the [same](RunRecord::same_run),
     /// [`JournalErrorKind::Claimed`] when another owner's time is not over; any error ends the run before it starts.
     fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>>;
 

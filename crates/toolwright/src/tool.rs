@@ -167,6 +167,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) name: Text,
     pub(crate) title: Option<Text>,
     pub(crate) description: Text,
+    /// Of its code, which cannot be seen.
+    pub(crate) version: Option<Text>,
     pub(crate) effect: Option<Effect>,
     pub(crate) input: Option<CompiledSchema>,
     pub(crate) output: Option<CompiledSchema>,
@@ -187,7 +189,7 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) meta: R::Meta,
     /// None when no hook is declared, so that a call without hooks pays one look.
     pub(crate) hooks: Option<Arc<Hooks<R>>>,
-    /// Hash of the declaration, once it is registered.
+    /// Hash of what a run depends on, once it is registered.
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
@@ -409,6 +411,12 @@ impl<R: Runtime> ToolDef<R> {
         self.changed(|def| def.description = description.into())
     }
 
+    /// A copy that says which version of its code it is: see [`ToolBuilder::version`].
+    #[must_use]
+    pub fn with_version(&self, version: impl Into<Text>) -> Self {
+        self.changed(|def| def.version = Some(version.into()))
+    }
+
     /// A copy that listings leave out (or show again).
     #[must_use]
     pub fn with_hidden(&self, hidden: bool) -> Self {
@@ -430,6 +438,28 @@ impl<R: Runtime> ToolDef<R> {
             return self.clone();
         }
         self.changed(|def| def.output = Some(CompiledSchema::new(schema)))
+    }
+
+    /// A copy that is asked what became of a call whose outcome is not known, as with
+    /// [`ToolBuilder::reconcile`]: the host's way to find out about a tool that cannot say so itself. A composite keeps none, since
+    /// its steps are asked.
+    ///
+    /// ```
+    /// use toolwright::{Reconciled, json, tool};
+    /// let send = tool("send", "Sends").writes().run_json(|input, _call| async move { Ok(input) });
+    /// let send = send.with_reconcile(|_begun, _context| async { Reconciled::Unknown });
+    /// # assert_eq!(send.id(), "send");
+    /// ```
+    #[must_use]
+    pub fn with_reconcile<F, Fut>(&self, reconcile: F) -> Self
+    where
+        F: Fn(Begun, Arc<R::Context>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Reconciled> + Send + 'static,
+    {
+        if self.is_composite() {
+            return self.clone();
+        }
+        self.changed(|def| def.reconcile = Some(Arc::new(move |begun, context| Box::pin(reconcile(begun, context.clone())))))
     }
 
     /// A copy of which it is known what `outputs` of its outputs looked like. It promises nothing, and its fingerprint
@@ -490,6 +520,7 @@ impl<R: Runtime> Def<R> {
             name: self.name.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
+            version: self.version.clone(),
             effect: self.effect.clone(),
             input: self.input.clone(),
             output: self.output.clone(),

@@ -27,6 +27,8 @@ mod diagnostics;
 mod dry_running;
 #[path = "it/field_cases.rs"]
 mod field_cases;
+#[path = "it/field_journals.rs"]
+mod field_journals;
 #[path = "it/gate.rs"]
 mod gate;
 #[path = "it/gates_meet.rs"]
@@ -35,6 +37,8 @@ mod gates_meet;
 mod hooks;
 #[path = "it/journal_claims.rs"]
 mod journal_claims;
+#[path = "it/journal_forking.rs"]
+mod journal_forking;
 #[path = "it/journal_inside.rs"]
 mod journal_inside;
 #[path = "it/journal_resuming.rs"]

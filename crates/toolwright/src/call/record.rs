@@ -139,7 +139,7 @@ fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, k
     if spec.is_some() || checkpoint.is_some() || !passage.repairs.is_empty() {
         let repairs = std::mem::take(&mut passage.repairs);
         let (spec, tools) = spec.map_or((None, Vec::new()), |(spec, tools)| (Some(spec), tools));
-        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint, tools }));
+        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint, tools, forked: None }));
     }
     begin
 }

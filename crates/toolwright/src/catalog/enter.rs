@@ -424,6 +424,7 @@ impl Begins {
         record.session = said.session;
         record.principal = said.principal;
         record.context_key = said.context_key;
+        record.forked = said.forked;
         match call::asked(|| journal.open(record, claim)).await {
             Ok(run) => {
                 // Opened once a run.

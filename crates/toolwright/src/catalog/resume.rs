@@ -11,7 +11,8 @@ use crate::composite::{Composite, CompositeBody, EffectRecord};
 use crate::diagnostics::Diagnostics;
 use crate::error::{CallError, EffectState, Fault};
 use crate::fingerprint::{self, Fingerprint};
-use crate::frame::{Clock, RunId};
+use crate::frame::path::name_segment;
+use crate::frame::{Clock, RunId, Timestamp};
 use crate::journal::{
     Begin, Claim, End, Eventually, FORMAT, Finish, ForgedSpec, Journal, JournalError, JournalErrorKind, Last, Record, Resolution,
     RunHistory, RunJournal, RunRecord, StepKey, StepTool,
@@ -24,7 +25,7 @@ use crate::session;
 use crate::tool::ToolDef;
 use crate::value::{Text, Value};
 
-/// How a run is taken up again.
+/// How a run is taken up again, or [forked](crate::Fork).
 ///
 /// ```
 /// use toolwright::ResumeOptions;
@@ -32,12 +33,12 @@ use crate::value::{Text, Value};
 /// ```
 #[must_use]
 pub struct ResumeOptions<R: Runtime = Rt> {
-    accept: BTreeSet<Text>,
-    options: Option<Options<R>>,
+    pub(super) accept: BTreeSet<Text>,
+    pub(super) options: Option<Options<R>>,
     cancel: CancelToken,
     diagnostics: Option<Diagnostics>,
     clock: Option<Arc<dyn Clock>>,
-    claim: Option<(Text, Option<std::time::Duration>)>,
+    pub(super) claim: Option<(Text, Option<std::time::Duration>)>,
     principal: Option<Text>,
 }
 
@@ -67,7 +68,7 @@ impl<R: Runtime> ResumeOptions<R> {
         Self::default()
     }
 
-    /// Tools that may have changed since the run began. A composite's steps may not, whatever is accepted; the tools of its
+    /// Tools that may have changed since the run began. What is only said of a tool, its description, is no change. A composite's steps may not, whatever is accepted; the tools of its
     /// steps may, each by its own name, and then the composite need not be named for that.
     pub fn accept<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.accept.extend(tools.into_iter().map(Into::into));
@@ -110,13 +111,22 @@ impl<R: Runtime> ResumeOptions<R> {
         self
     }
 
-    fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
+    /// What time it is, if there is a clock.
+    pub(super) fn now(&self, view: &View<R>) -> Option<Timestamp> {
+        let clock = self.clock.as_ref().or(view.options.clock.as_ref())?;
+        call::quietly(|| clock.now())
+    }
+
+    pub(super) fn invocation(&mut self, run: &RunRecord, journal: Arc<dyn Journal>) -> Invocation {
         let mut invocation = Invocation::new(run.tool.clone(), run.input.clone());
         invocation = invocation.run_id(run.id.clone()).journal(journal).cancel(std::mem::take(&mut self.cancel));
         invocation.diagnostics = self.diagnostics.take();
         invocation.clock = self.clock.take();
         if let Some(principal) = self.principal.take() {
             invocation = invocation.principal(principal);
+        }
+        if let Some(forked) = &run.forked {
+            invocation.said.get_or_insert_default().forked = Some(forked.clone());
         }
         match self.claim.take() {
             Some((owner, lease)) => invocation.claimed_by(owner, lease),
@@ -161,23 +171,9 @@ impl<R: Runtime> Catalog<R> {
         mut options: ResumeOptions<R>,
     ) -> Result<ToolResult, CallError> {
         let context = context.into_context();
-        let history = match call::asked(|| journal.load(run)).await {
-            Ok(Some(history)) => history,
-            Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
-            // What broke down was reading.
-            Err(JournalError { kind: JournalErrorKind::Unwritable, reason }) => {
-                return Err(unreadable(JournalError::new(JournalErrorKind::Unreadable, reason)));
-            }
-            Err(error) => return Err(unreadable(error)),
-        };
-        if let (Some(whose), Some(by)) = (&history.run.principal, &options.principal)
-            && whose != by
-        {
+        let history = current(journal, run).await?;
+        if !theirs(&history.run, &options) {
             return Err(not_theirs(&history.run));
-        }
-        if history.run.format > FORMAT {
-            let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
-            return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
         }
         if let Some(result) = finished(&history, self) {
             let found;
@@ -191,7 +187,8 @@ impl<R: Runtime> Catalog<R> {
             return super::enter::may_call(catalog, root.tool(), history.run.input, context).map(|()| result);
         }
         let catalog = self.rebuilt(&history.run, options.options.take())?;
-        let changed = accepted_changes(&catalog, &history, &options.accept)?;
+        catalog.completed_fork(journal, &history, &options).await?;
+        let changed = accepted_changes(&catalog, &history, begun(&history), &options.accept)?;
         let journal = if changed.is_empty() { journal.clone() } else { Arc::new(Accepting { journal: journal.clone(), changed }) };
         let invocation = options.invocation(&history.run, journal);
         // Boxed: it is rare, and a run has room for a whole call.
@@ -199,13 +196,17 @@ impl<R: Runtime> Catalog<R> {
     }
 
     /// This catalogue and the composites that were forged for the run.
-    fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
+    pub(super) fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
         let mut missing = Vec::new();
         for forged in &run.forged {
             match self.get(&forged.name) {
                 None => missing.push(forged),
-                Some(entry) if session::form_of(entry) == forged.spec => {}
-                Some(_) => return Err(Fault::ChangedTool { tools: vec![forged.name.clone()] }.into()),
+                Some(entry) if undescribed(&session::form_of(entry)) == undescribed(&forged.spec) => {}
+                Some(entry) => {
+                    let now = session::form_of(entry);
+                    let steps = changed_steps(&forged.name, Some(&forged.spec), Some(&now));
+                    return Err(Fault::ChangedTool { tools: vec![forged.name.clone()], steps }.into());
+                }
             }
         }
         let mut registry = match options {
@@ -238,12 +239,35 @@ pub(crate) fn forged_of<R: Runtime>(view: &View<R>, root: &ToolDef<R>) -> Vec<Fo
     reached.into_iter().map(|entry| ForgedSpec { name: entry.tool.0.name.clone(), spec: session::form_of(entry) }).collect()
 }
 
-fn unreadable(error: JournalError) -> CallError {
+/// What is recorded of a run that must be there, in a form that is known here.
+pub(super) async fn current(journal: &Arc<dyn Journal>, run: &str) -> Result<RunHistory, CallError> {
+    let history = match call::asked(|| journal.load(run)).await {
+        Ok(Some(history)) => history,
+        Ok(None) => return Err(unreadable(JournalError::unknown_run(run))),
+        // What broke down was reading.
+        Err(JournalError { kind: JournalErrorKind::Unwritable, reason }) => {
+            return Err(unreadable(JournalError::new(JournalErrorKind::Unreadable, reason)));
+        }
+        Err(error) => return Err(unreadable(error)),
+    };
+    if history.run.format > FORMAT {
+        let reason = format!("its records are of form {}, and this version knows {FORMAT}", history.run.format);
+        return Err(unreadable(JournalError::new(JournalErrorKind::Corrupt, reason)));
+    }
+    Ok(history)
+}
+
+/// Whether a run may be taken up by whoever the options say takes it up.
+pub(super) fn theirs<R: Runtime>(run: &RunRecord, options: &ResumeOptions<R>) -> bool {
+    run.principal.is_none() || options.principal.is_none() || run.principal == options.principal
+}
+
+pub(super) fn unreadable(error: JournalError) -> CallError {
     Fault::Journal { phase: "load", error, state: EffectState::NotStarted, value: None }.into()
 }
 
 #[cold]
-fn not_theirs(run: &RunRecord) -> CallError {
+pub(super) fn not_theirs(run: &RunRecord) -> CallError {
     let reason = format!("run `{}` was begun on behalf of somebody else", crate::cut(&run.id, 80));
     let refusal = Refusal::new("denied", reason).help("who began it takes it up again, or the host says nothing of whom it is for");
     Fault::Denied { tool: run.tool.clone(), refusal }.into()
@@ -257,7 +281,8 @@ fn refused(error: &RegisterError) -> CallError {
 
 /// The result of a run whose root succeeded.
 fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<ToolResult> {
-    let Last::Finished(Finish { outcome: Ok(output), key, state, more, .. }) = history.standing(&history.run.tool).last else {
+    let Last::Finished(Finish { outcome: Ok(output), key, state, more, .. }) = history.standing(&name_segment(&history.run.tool)).last
+    else {
         return None;
     };
     let more = more.clone().map(|more| *more).unwrap_or_default();
@@ -290,22 +315,31 @@ fn finished<R: Runtime>(history: &RunHistory, catalog: &Catalog<R>) -> Option<To
     })
 }
 
-/// Compares every tool of this catalogue that the run used, or that its composites reach, with what there is now. Gives
+fn begun(history: &RunHistory) -> impl Iterator<Item = &Begin> {
+    history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None })
+}
+
+/// Compares every tool of this catalogue that these calls used, or that its composites reach, with what there is now. Gives
 /// those that changed and are accepted. A tool that this catalogue does not have is another one's, or behind a composer's
 /// gate: its own intent is compared when its turn comes.
-fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &BTreeSet<Text>) -> Result<BTreeSet<Text>, CallError> {
+pub(super) fn accepted_changes<'a, R: Runtime>(
+    view: &View<R>,
+    history: &RunHistory,
+    begun: impl Iterator<Item = &'a Begin>,
+    accept: &BTreeSet<Text>,
+) -> Result<BTreeSet<Text>, CallError> {
     let mut accepted = BTreeSet::new();
-    let mut refused: Vec<Text> = Vec::new();
+    let (mut refused, mut steps): (Vec<Text>, Vec<Text>) = (Vec::new(), Vec::new());
     let mut refuse = |tool: &Text| {
         if !refused.contains(tool) {
             refused.push(tool.clone());
         }
     };
-    let begun = history.records.iter().filter_map(|record| if let Record::Begin(begin) = record { Some(begin) } else { None });
+    let root = name_segment(&history.run.tool);
     for begin in begun {
         let tool = Text::from(begin.tool());
         let Some(entry) = view.get(&tool) else {
-            if begin.key.path() == history.run.tool.as_str() {
+            if begin.key.path() == root {
                 refuse(&tool);
             } else if accept.contains(&tool) {
                 accepted.insert(tool);
@@ -313,14 +347,16 @@ fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &B
             continue;
         };
         if spec_changed(begin, Some(entry.tool())) {
+            let then = begin.more.as_ref().and_then(|more| more.spec.as_ref());
+            steps.extend(changed_steps(&tool, then, entry.composite().map(CompositeBody::written)));
             refuse(&tool);
             continue;
         }
-        if begin.fingerprint.is_none_or(|then| then == *entry.fingerprint()) {
+        if begin.fingerprint.is_none_or(|then| then == *entry.run_fingerprint()) {
             continue;
         }
         let changed = match entry.composite() {
-            None => Changed { by_name: vec![tool.clone()], never: Vec::new() },
+            None => Changed { by_name: vec![tool.clone()], ..Changed::default() },
             Some(body) => changed_in(view, entry, body, begin),
         };
         let unaccepted = changed.by_name.iter().filter(|changed| !accept.contains(*changed));
@@ -328,18 +364,28 @@ fn accepted_changes<R: Runtime>(view: &View<R>, history: &RunHistory, accept: &B
             refuse(&tool);
             refuse(changed);
         }
+        steps.extend(changed.steps);
         accepted.insert(tool);
         accepted.extend(changed.by_name);
     }
-    if refused.is_empty() { Ok(accepted) } else { Err(Fault::ChangedTool { tools: refused }.into()) }
+    if refused.is_empty() {
+        return Ok(accepted);
+    }
+    // One composite may have begun more than once.
+    let mut seen = BTreeSet::new();
+    steps.retain(|step| seen.insert(step.clone()));
+    Err(Fault::ChangedTool { tools: refused, steps }.into())
 }
 
 /// Tools that changed.
+#[derive(Default)]
 struct Changed {
     /// Accepted by name.
     by_name: Vec<Text>,
     /// Never accepted.
     never: Vec<Text>,
+    /// The steps of those that are others now.
+    steps: Vec<Text>,
 }
 
 /// What changed in a composite whose specification is the same: tools that it reaches, and itself or composites in it when
@@ -347,7 +393,7 @@ struct Changed {
 fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &CompositeBody<R>, begin: &Begin) -> Changed {
     let then: &[StepTool] = begin.more.as_ref().map_or(&[], |more| &more.tools);
     let before = |tool: &Text| then.iter().find(|then| then.tool == *tool);
-    let (mut changed, mut never) = (Vec::new(), Vec::new());
+    let (mut changed, mut never, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for now in body.reached() {
         match before(&now.tool) {
             Some(then) if then.fingerprint == now.fingerprint => {}
@@ -358,7 +404,10 @@ fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &Composit
                     changed.push(now.tool);
                 }
             }
-            Some(then) if now.spec.is_some() || then.spec.is_some() => never.push(now.tool),
+            Some(then) if now.spec.is_some() || then.spec.is_some() => {
+                steps.extend(changed_steps(&now.tool, then.spec.as_ref(), now.spec.as_ref()));
+                never.push(now.tool);
+            }
             // Where it is not known what it was, it counts as changed.
             Some(_) | None => changed.push(now.tool),
         }
@@ -366,7 +415,7 @@ fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &Composit
     if with_steps(entry.tool(), body, &before).is_none_or(|hash| Some(hash) != begin.fingerprint) {
         changed.push(entry.tool().0.name.clone());
     }
-    Changed { by_name: changed, never }
+    Changed { by_name: changed, never, steps }
 }
 
 /// The hash that a composite of today would have with its steps' tools as they were.
@@ -376,7 +425,7 @@ fn with_steps<'a, R: Runtime>(
     before: &impl Fn(&Text) -> Option<&'a StepTool>,
 ) -> Option<Fingerprint> {
     let steps: Option<Vec<&Fingerprint>> = body.spec().steps.iter().map(|step| before(&step.tool).map(|then| &then.fingerprint)).collect();
-    Some(fingerprint::of(tool, Some(body.written()), steps?.into_iter()))
+    Some(fingerprint::of_run(tool, Some(body.written()), steps?.into_iter()))
 }
 
 /// Whether a composite has other steps now, or is none any more.
@@ -388,6 +437,32 @@ fn spec_changed<R: Runtime>(begin: &Begin, now: Option<&ToolDef<R>>) -> bool {
         (true, None) => true,
         (true, Some(now)) => then.is_some_and(|then| *then != now.spec().to_value()),
     }
+}
+
+/// The steps that are others in one of two specifications, or in one only; `output` for what the composite makes of them. None
+/// when one of the two is no composite.
+fn changed_steps(tool: &Text, then: Option<&Value>, now: Option<&Value>) -> Vec<Text> {
+    let (Some(then), Some(now)) = (then, now) else { return Vec::new() };
+    let steps = |spec| Value::get(spec, "steps").and_then(Value::as_array).unwrap_or_default();
+    let (before, after) = (steps(then), steps(now));
+    let differs = (0..before.len().max(after.len())).filter(|at| before.get(*at) != after.get(*at));
+    let named = |at: usize| {
+        let name = |steps: &[Value]| Some(steps.get(at)?.get("name")?.as_str()?.to_owned());
+        name(before).or_else(|| name(after)).unwrap_or_default()
+    };
+    let mut changed: Vec<Text> = differs.map(|at| format!("{tool}/{at}:{}", named(at)).into()).collect();
+    if then.get("output") != now.get("output") {
+        changed.push(format!("{tool}/output").into());
+    }
+    changed
+}
+
+/// The form of a composite without what is only said of it.
+fn undescribed(form: &Value) -> Value {
+    let members = form.as_object().into_iter().flat_map(|form| form.iter());
+    Value::object(
+        members.filter(|(name, _)| !matches!(&***name, "description" | "title")).map(|(name, value)| (name.clone(), value.clone())),
+    )
 }
 
 /// A journal for a run whose tools changed in a way that was accepted: their hashes are not compared.

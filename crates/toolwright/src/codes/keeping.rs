@@ -15,7 +15,7 @@ journal.forget_finish("send");
 let error = Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "in_doubt");
 "#),
-        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out. From a command line: look before you run it again.";
+        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out; in `toolwright.yaml` it stands under `tools`. From a command line: look before you run it again.";
     "journal", "the journal cannot be written",
         "A host of the library may keep a journal. The intent of a call is written before the tool starts; when that fails, \
          the tool is not started. The command `toolwright` keeps no journal yet.",
@@ -50,24 +50,52 @@ let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("
 let journal = MemoryJournal::new();
 Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
 
-let other = tool("send", "Sends it twice").writes().run_json(echo);
+let other = tool("send", "Sends it").writes().version("2").run_json(echo);
 let error = Registry::new().with(other).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "diverged");
 "#),
         "Start a new run under another id; a run goes on only with what it began with.";
     "changed_tool", "a tool that a run used has changed since",
-        "Each call is recorded with a hash of its tool's declaration. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
+        "Each call is recorded with a hash of its tool's declaration, without its description. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
         rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
 let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
 let journal = MemoryJournal::new();
 Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
 
 journal.forget_finish("send");
-let other = tool("send", "Sends it twice").writes().run_json(echo);
+let other = tool("send", "Sends it").writes().version("2").run_json(echo);
 let journal: Arc<dyn Journal> = Arc::new(journal);
 let catalog = Registry::new().with(other).unwrap().seal();
 let error = catalog.resume_run(&journal, "r1", (), ResumeOptions::new()).await.unwrap_err();
 assert_eq!(error.code(), "changed_tool");
 "#),
         "Look at what changed, and accept the tool by name with `ResumeOptions::accept`, or start a new run. A composite's steps are never accepted when they changed.";
+    "unknown_step", "a run is to be forked from a step that there is not",
+        "A fork begins at a step of the composite that the run is of, and the step that was named is not there. Nothing ran.",
+        rust(r#"let look = tool("look", "Looks").reads().run_json(echo);
+let report = Composite::new("report", "Reports").step("find", "look", json!({}));
+let catalog = Registry::new().with(look).unwrap().with(report).unwrap().seal();
+let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+catalog.invoke(Invocation::new("report", json!({})).run_id("r1").journal(journal.clone()), ()).await.unwrap();
+
+let error = catalog.fork_run(&journal, Fork::new("r1", "r2", "fnid"), (), ResumeOptions::new()).await.unwrap_err();
+assert_eq!(error.code(), "unknown_step");
+"#),
+        "Give a step by its name, by its position from 0, or by the path that the journal shows. What a tool calls by itself is no step.";
+    "step_without_result", "a step before the place of a fork has no result",
+        "A fork has the recorded results of everything before the step that it begins at. A step before it did not succeed in the old run, \
+         was never reached, or is another tool's now. Nothing ran.",
+        rust(r#"let look = tool("look", "Looks").reads().run_json(echo);
+let report = Composite::new("report", "Reports").step("find", "look", json!({})).step("use", "look", json!({}));
+let catalog = Registry::new().with(look).unwrap().with(report).unwrap().seal();
+let journal = MemoryJournal::new();
+let kept: Arc<dyn Journal> = Arc::new(journal.clone());
+catalog.invoke(Invocation::new("report", json!({})).run_id("r1").journal(kept.clone()), ()).await.unwrap();
+
+// The process ended before the first step had a result.
+journal.cut_off("r1", 2);
+let error = catalog.fork_run(&kept, Fork::new("r1", "r2", "use"), (), ResumeOptions::new()).await.unwrap_err();
+assert_eq!(error.code(), "step_without_result");
+"#),
+        "Fork from the step that has no result or from one before it, or let the old run go on first.";
 }

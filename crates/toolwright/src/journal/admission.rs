@@ -208,9 +208,10 @@ impl<'a> Standing<'a> {
         standing
     }
 
-    /// The doubt about this call, if it would be one for the same call today.
+    /// The doubt about this call, if it would be one for the same call today. None about one that a fork has from another
+    /// run: there its outcome is known.
     pub fn doubt(&self) -> Option<Doubt> {
-        match admit_after(self, self.begin?) {
+        match admit_after(self, self.begin.filter(|begin| begin.forked().is_none())?) {
             Admission::InDoubt(doubt) => Some(*doubt),
             _ => None,
         }
@@ -232,6 +233,9 @@ impl<'a> Standing<'a> {
 /// | a composite that began or failed | run, its steps decide | run | run |
 /// | somebody answered: it happened | that output | that output | that output |
 /// | somebody answered: it did not happen | run | run | run |
+/// | a fork has it without its outcome | in doubt | in doubt | in doubt |
+///
+/// A call that a fork has from [another run](super::BeginMore::forked) is the same call whatever its arguments are now.
 ///
 /// ```
 /// use toolwright::journal::{Admission, Begin, Entry, StepKey, admit};
@@ -251,7 +255,9 @@ fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {
     if let Some(what) = difference(recorded, begin) {
         return Admission::Diverged(Box::new(Divergence { what, recorded: recorded.clone() }));
     }
-    let runs_again = begin.composite || worst(recorded.impact).max(worst(begin.impact)) < Impact::Once;
+    let repeats = begin.composite || worst(recorded.impact).max(worst(begin.impact)) < Impact::Once;
+    // Of a call that another run made, only the outcome is wanted.
+    let runs_again = repeats && recorded.forked().is_none();
     let doubt = |failure| {
         let doubt = Doubt { begin: recorded.clone(), attempt: standing.attempts, failure, at_work: false };
         Admission::InDoubt(Box::new(doubt))
@@ -330,7 +336,7 @@ fn difference(recorded: &Begin, now: &Begin) -> Option<Difference> {
     {
         return Some(Difference::Fingerprint);
     }
-    (recorded.input != now.input).then_some(Difference::Input)
+    (recorded.input != now.input && recorded.forked().is_none()).then_some(Difference::Input)
 }
 
 #[cfg(test)]

@@ -67,6 +67,28 @@ pub struct RunRecord {
     /// How many calls the run will have as far as that is known: the root and its steps, without those of nested composites.
     #[serde(default)]
     pub calls: usize,
+    /// The run that this one was forked from. Then it has results of that run, and nothing of it runs before it has all of
+    /// them: only a claim that says the same may open it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Forked>,
+}
+
+/// Where a fork begins.
+///
+/// A [`RunRecord`] has it when the run is a fork.
+///
+/// ```
+/// use toolwright::journal::Forked;
+/// let forked = Forked { run: "r1".into(), from: "report/1:send".into() };
+/// assert_eq!(serde_json::to_string(&forked)?, r#"{"run":"r1","from":"report/1:send"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// The run whose results it has.
+    pub run: Text,
+    /// Path of the first step that really runs; the results of all steps before it are that run's.
+    pub from: Text,
 }
 
 impl RunRecord {
@@ -86,18 +108,26 @@ impl RunRecord {
             created: None,
             deadline: None,
             calls: 1,
+            forked: None,
         }
     }
 
-    /// Whether `other`, opened under the same id, is the same run: same tool, same input.
+    /// Whether `other`, opened under the same id, is the same run: same tool, same input, and a fork of the same step or none.
+    /// Whoever opens a fork as if it were none would run what it should only have the results of.
     ///
     /// # Errors
     /// [`JournalErrorKind::Diverged`] when it is not.
     pub fn same_run(&self, other: &Self) -> Result<(), JournalError> {
-        let what = match (self.tool == other.tool, self.input == other.input) {
-            (true, true) => return Ok(()),
-            (false, _) => format!("it began with `{}`, and this is `{}`", crate::cut(&self.tool, 80), crate::cut(&other.tool, 80)),
-            (true, false) => "it began with another input".to_owned(),
+        let what = match (self.tool == other.tool, self.input == other.input, self.forked == other.forked) {
+            (true, true, true) => return Ok(()),
+            (false, ..) => format!("it began with `{}`, and this is `{}`", crate::cut(&self.tool, 80), crate::cut(&other.tool, 80)),
+            (true, false, _) => "it began with another input".to_owned(),
+            (true, true, false) => match &self.forked {
+                None => "it is there already, and is no such fork".to_owned(),
+                Some(Forked { run, from }) => {
+                    format!("it is a fork of run `{}` from `{}`, and goes on only as that", crate::cut(run, 80), crate::cut(from, 200))
+                }
+            },
         };
         Err(JournalError::new(JournalErrorKind::Diverged, format!("run `{}`: {what}", crate::cut(&self.id, 80))))
     }
@@ -148,7 +178,7 @@ pub struct Begin {
     pub composite: bool,
     /// The arguments as they are sent.
     pub input: Value,
-    /// Hash of the tool. Where one of two records has none, they are not compared by it.
+    /// Hash of what a run depends on of the tool. Where one of two records has none, they are not compared by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
     /// What few calls have.
@@ -184,6 +214,10 @@ pub struct BeginMore {
     /// The tools that the steps of a composite reach; none where they are found only when their turn comes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<StepTool>,
+    /// The call was not made in this run: it is here with its outcome as the run of this id made it. The same call with other
+    /// arguments is then no other call, and without its outcome it never runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Text>,
 }
 
 /// A tool that a composite's steps reach, as it was when the composite began.
@@ -194,7 +228,7 @@ pub struct BeginMore {
 /// use toolwright::{Registry, journal::StepTool, json, tool};
 /// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
 /// let catalog = Registry::new().with(echo)?.seal();
-/// let fingerprint = *catalog.require("echo")?.fingerprint();
+/// let fingerprint = *catalog.require("echo")?.run_fingerprint();
 /// let kept = serde_json::to_value(StepTool { tool: "echo".into(), fingerprint, spec: None })?;
 /// assert_eq!(kept["tool"], "echo");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -203,7 +237,7 @@ pub struct BeginMore {
 pub struct StepTool {
     /// Its name.
     pub tool: Text,
-    /// Hash of the tool.
+    /// Hash of what a run depends on of the tool.
     pub fingerprint: Fingerprint,
     /// The specification, for a composite.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
@@ -221,9 +255,15 @@ impl Begin {
         self.key.tool()
     }
 
-    /// The run's id and the call's path: the same on every attempt, for the world outside.
+    /// The run's id and the call's path: the same on every attempt, for the world outside. Of a call that a fork only has the
+    /// outcome of, the key that it had where it was made.
     pub fn idempotency_key(&self, run: &str) -> String {
-        format!("{run}/{}", self.key.path())
+        format!("{}/{}", self.forked().unwrap_or(run), self.key.path())
+    }
+
+    /// The run that made this call, when it was not the one that has it.
+    pub fn forked(&self) -> Option<&str> {
+        self.more.as_ref()?.forked.as_deref()
     }
 
     /// What was changed in the arguments as received, usually nothing.
@@ -554,15 +594,4 @@ impl From<VerdictForm> for Verdict {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_of_every_step_are_small() {
-        assert!(size_of::<Begin>() <= 128, "{}", size_of::<Begin>());
-        assert!(size_of::<Finish>() <= 72, "{}", size_of::<Finish>());
-        assert!(size_of::<super::super::Record>() <= 120, "{}", size_of::<super::super::Record>());
-        assert!(size_of::<super::super::Admission>() <= 16, "{}", size_of::<super::super::Admission>());
-        assert!(size_of::<StepKey>() <= 16, "{}", size_of::<StepKey>());
-    }
-}
+mod tests;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::error::EffectState;
 use crate::frame::Timestamp;
 use crate::journal::{
-    Admission, Begin, Claim, Failure, Finish, Journal, JournalError, JournalErrorKind, Resolution, RunJournal, RunRecord, StepKey, Verdict,
+    Admission, Begin, Claim, Failure, Finish, Forked, Journal, JournalError, JournalErrorKind, Resolution, RunJournal, RunRecord, StepKey,
+    Verdict,
 };
 use crate::json;
 use crate::tool::Impact;
@@ -166,7 +167,18 @@ mod claims {
 
     pub(super) async fn another_run(journal: &dyn Journal) -> Outcome {
         let first = open(journal, "r1").await?;
-        let others = [RunRecord { tool: "other".into(), ..record("r1") }, RunRecord { input: Value::Null, ..record("r1") }];
+        let forked = |from: &str| Some(Forked { run: "r0".into(), from: from.into() });
+        let fork = |from| RunRecord { forked: forked(from), ..record("fork") };
+        let others = [
+            RunRecord { tool: "other".into(), ..record("r1") },
+            RunRecord { input: Value::Null, ..record("r1") },
+            RunRecord { forked: forked("main/1:b"), ..record("r1") },
+            // Whoever opened a fork as another run would run what it only has the results of.
+            RunRecord { forked: None, ..record("fork") },
+            fork("main/2:c"),
+        ];
+        journal.open(fork("main/1:b"), Claim::new("suite")).get().await.map_err(text)?;
+        same("what a fork says of itself", journal.load("fork").get().await.map_err(text)?.map(|it| it.run), Some(fork("main/1:b")))?;
         for other in others {
             refused(
                 "a run with the id of another",

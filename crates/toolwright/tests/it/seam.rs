@@ -4,6 +4,8 @@
 mod crashing;
 #[path = "seam/fixture.rs"]
 mod fixture;
+#[path = "seam/forking.rs"]
+mod forking;
 #[path = "seam/judging.rs"]
 mod judging;
 #[path = "seam/killing.rs"]

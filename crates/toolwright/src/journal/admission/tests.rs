@@ -197,3 +197,23 @@ fn only_calls_that_may_have_done_something_take_an_answer() {
     assert_eq!(kind(&[begun, Entry::Resolved(&no)], &yes), Err(NotInDoubt));
     assert_eq!(kind(&[begun, Entry::Resolved(&no), begun], &yes), Ok(true), "another attempt is another doubt");
 }
+
+#[test]
+fn what_a_fork_has_of_another_run_never_runs() {
+    for impact in IMPACTS {
+        let copy = |composite| {
+            let more = crate::journal::BeginMore { forked: Some("r0".into()), ..Default::default() };
+            Begin { composite, more: Some(Box::new(more)), ..begin(impact) }
+        };
+        let (plain, whole, done) = (copy(false), copy(true), ok());
+        assert_eq!(plain.idempotency_key("r1"), "r0/main/0:send");
+        let other = Begin { input: json!("other"), ..begin(impact) };
+        assert_eq!(word(&admit([Entry::Begun(&plain)], &other)), "doubt 1 None");
+        assert_eq!(word(&admit([Entry::Begun(&whole)], &Begin { composite: true, ..other.clone() })), "doubt 1 None");
+        assert!(Standing::of([Entry::Begun(&plain)]).doubt().is_none(), "nobody need be asked");
+        assert_eq!(word(&admit([Entry::Begun(&plain), Entry::Finished(&done)], &other)), r#"replay "sent""#);
+        let changed = Begin { fingerprint: Some(Fingerprint::of("2")), ..other };
+        let copied = Begin { fingerprint: Some(Fingerprint::of("1")), ..plain };
+        assert_eq!(word(&admit([Entry::Begun(&copied), Entry::Finished(&done)], &changed)), "diverged fingerprint");
+    }
+}

@@ -32,6 +32,7 @@ fn full_begin() -> Begin {
         spec: Some(json!({"steps": []})),
         checkpoint: Some(Value::Null),
         tools: vec![StepTool { tool: "send".into(), fingerprint: Fingerprint::of("f2"), spec: Some(Value::Null) }],
+        forked: None,
     };
     let at = Some(Timestamp(1));
     Begin { fingerprint: Some(Fingerprint::of("f1")), more: Some(Box::new(more)), at, ..send("main/0:a", Some(Impact::Once)) }

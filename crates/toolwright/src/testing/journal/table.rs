@@ -3,6 +3,7 @@
 use super::*;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{Identity, Names, PathNode, Segment, StepName};
+use crate::journal::BeginMore;
 
 /// What is written after the intent of a call.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +66,26 @@ pub(super) async fn rows(journal: &dyn Journal) -> Outcome {
             }
         }
     }
-    composites(journal).await
+    composites(journal).await?;
+    copies(journal).await
+}
+
+/// What a fork has of another run: its outcome, whatever the arguments are now, and never a run of it.
+async fn copies(journal: &dyn Journal) -> Outcome {
+    for impact in IMPACTS {
+        let id = format!("fork-{impact:?}");
+        let mut copy = send("main/0:a", impact);
+        copy.more = Some(Box::new(BeginMore { forked: Some("r0".into()), ..BeginMore::default() }));
+        let other = || Begin { input: json!({"to": "b"}), ..send("main/0:a", impact) };
+        begin(&open(journal, &id).await?, copy).await?;
+        let run = open(journal, &id).await?;
+        admits("a copy without its outcome", &run, other(), "in doubt").await?;
+        finish(&run, sent("main/0:a")).await?;
+        admits("a copy, with other arguments", &open(journal, &id).await?, other(), r#"replay {"id":7}"#).await?;
+        let differs = Begin { key: StepKey::written("main/0:a", "post"), ..other() };
+        admits("a copy, with another tool", &open(journal, &id).await?, differs, "diverged tool").await?;
+    }
+    Ok(())
 }
 
 async fn composites(journal: &dyn Journal) -> Outcome {

@@ -83,6 +83,8 @@ pub(super) fn produce(code: &str) -> Option<Said> {
         "in_doubt" => in_doubt(),
         "diverged" => diverged(),
         "changed_tool" => changed_tool(),
+        "unknown_step" => forked(5, "no such step"),
+        "step_without_result" => forked(2, "b"),
         _ => return produce_in_a_session(code),
     })
 }
@@ -221,7 +223,21 @@ fn diverged() -> Said {
 }
 
 fn other_send(log: &Log) -> ToolDef {
-    log.close(tool("send", "Sends it twice").writes(), |input| Ok(input.into()))
+    log.close(tool("send", "Sends it").writes().version("2"), |input| Ok(input.into()))
+}
+
+/// A run of two steps of which so many records are left, forked from this step.
+fn forked(records: usize, from: &str) -> Said {
+    let (log, journal) = (Log::new(), MemoryJournal::new());
+    let main = composite("main", &steps(&[("a", "t", json!({})), ("b", "t", json!({}))]));
+    let catalog = Registry::new().with(log.echo("t")).unwrap().with(main).unwrap().seal();
+    let kept: Arc<dyn Journal> = Arc::new(journal.clone());
+    block_on(catalog.invoke(Invocation::new("main", json!({})).run_id("r1").journal(kept.clone()), ())).unwrap();
+    journal.cut_off("r1", records);
+    let fork = toolwright::Fork::new("r1", "r2", from.to_owned());
+    let error = block_on(catalog.fork_run(&kept, fork, (), ResumeOptions::new())).unwrap_err();
+    assert_eq!((log.tools().len(), journal.runs().len()), (2, 1));
+    of_error(&error)
 }
 
 fn changed_tool() -> Said {

@@ -204,6 +204,11 @@ impl World {
         self.0.lock().unwrap().get(key).map(|(_, answer)| answer.clone())
     }
 
+    /// Keys of everything that reached it.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.0.lock().unwrap().keys().cloned().collect()
+    }
+
     /// Keys of the mails that came, none of which came twice.
     pub(crate) fn mails(&self, when: &str) -> Vec<String> {
         let reached = self.0.lock().unwrap();
