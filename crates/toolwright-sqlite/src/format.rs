@@ -16,8 +16,10 @@ pub(crate) const APPLICATION_ID: i32 = 0x5457_6a6c;
 /// How long a write waits for another process.
 pub(crate) const BUSY_SECONDS: u64 = 10;
 /// Pages of the write-ahead log before it is copied into the file.
-const CHECKPOINT_PAGES: u32 = 4_000;
+const CHECKPOINT_PAGES: u32 = 2_000;
 const PAGE_BYTES: u32 = 4_096;
+/// Bytes of the log of a journal that is busy: somewhat more than it has before it is copied.
+pub(crate) const LOG_BYTES: u64 = (CHECKPOINT_PAGES as u64 + 100) * (PAGE_BYTES as u64 + 24);
 /// How much of the file each connection keeps in memory, in KiB.
 const CACHE_KIB: u32 = 16 * 1024;
 

@@ -3,10 +3,13 @@
 //!
 //! The form is that of <https://www.sqlite.org/fileformat2.html#walformat>.
 
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
+/// Zeros that are written at once.
+const EXTENDED_BYTES: usize = 1024 * 1024;
 
 /// A place in a log after which nothing counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,4 +67,30 @@ pub(crate) fn find(log: &Path) -> Option<Torn> {
         frame += 1;
     }
     None
+}
+
+/// Makes a log as long as it will become, with zeros, which end it as nothing does: a disk takes a write into a file more
+/// quickly than one that makes the file longer.
+///
+/// INVARIANT: only inside a transaction that writes, when nobody else adds to the log.
+pub(crate) fn extend(log: &Path, bytes: u64) {
+    let extended = || {
+        let mut file = std::fs::OpenOptions::new().write(true).open(log)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        if length == 0 || length >= bytes {
+            return Ok(());
+        }
+        let zeros = vec![0; EXTENDED_BYTES];
+        let mut missing = bytes - length;
+        while let Some(part) = zeros.get(..usize::try_from(missing).unwrap_or(usize::MAX).min(zeros.len())).filter(|part| !part.is_empty())
+        {
+            // A full disk is no reason to stop: the log then grows as it can.
+            if file.write_all(part).is_err() {
+                return file.set_len(length);
+            }
+            missing -= part.len() as u64;
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    let _ = extended();
 }

@@ -15,13 +15,18 @@ use super::statements::Statements;
 use super::{Done, Job, Queued};
 use crate::blob::{Blob, Hash};
 use crate::fault::fault;
+use crate::format::LOG_BYTES;
 use crate::owner;
 use crate::record::{self, Columns, KeptValues, Read, Row, chain, kind};
 use crate::run::{ClaimState, RunState};
+use crate::torn;
 use crate::wire::{Fallible, Trouble};
 
 /// Runs of which something is remembered between transactions.
 const KNOWN_MAX: usize = 16_384;
+/// After so many transactions a journal is busy, and its log is made as long as it becomes anyway; looked at again after as
+/// many.
+const BUSY_AFTER: u64 = 64;
 
 /// What is known of a run, as of this transaction.
 pub(super) struct Known {
@@ -59,6 +64,8 @@ pub(super) struct Transaction<'t, 'c> {
     data_version: i64,
     newest: i64,
     newest_at_begin: i64,
+    /// How many were begun.
+    count: u64,
 }
 
 /// Whether the transaction cannot go on. Everything else is an answer to one job.
@@ -82,6 +89,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
             data_version: -1,
             newest: 0,
             newest_at_begin: 0,
+            count: 0,
         }
     }
 
@@ -101,6 +109,10 @@ impl<'t, 'c> Transaction<'t, 'c> {
             self.used.clear();
         }
         self.newest_at_begin = self.newest;
+        self.count += 1;
+        if self.count.is_multiple_of(BUSY_AFTER) {
+            torn::extend(&owner::beside(self.file, "-wal"), LOG_BYTES);
+        }
         Ok(())
     }
 
