@@ -1,12 +1,23 @@
 //! The journal itself.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
-use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
+use rusqlite::Connection;
+use toolwright::journal::{Claim, JournalErrorKind, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{Eventually, Journal, JournalError, Text};
 
+use crate::answer::{Answer, promise};
+use crate::blob::Known;
+use crate::format;
+use crate::owner::{self, Opening, Owner};
+use crate::read;
+use crate::record;
+use crate::run::Held;
 use crate::view::{Prune, Pruned, RunFilter, RunSummary, Verification};
+use crate::wire::{Fallible, Trouble, told};
+use crate::writer::{Job, Queued, Writer};
 
 /// How hard a commit is pressed onto the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,12 +41,91 @@ pub struct SqliteOptions {
     pub read_only: bool,
 }
 
-/// A journal in a SQLite file. Clones share it.
+/// A journal in a SQLite file. Clones share it; when the last of them and of its runs is dropped, everything that is queued
+/// is written, and the file is closed.
 #[derive(Clone, Debug)]
-pub struct SqliteJournal {}
+pub struct SqliteJournal(Arc<Inner>);
 
-fn not_yet() -> JournalError {
-    JournalError::unwritable("this journal is not there yet")
+/// One open file.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    file: PathBuf,
+    owners: PathBuf,
+    options: SqliteOptions,
+    queue: Arc<Queued>,
+    /// Large values that were cut before.
+    pub(crate) known: Mutex<Known>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(writer) = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn told(&self, trouble: Trouble, writing: bool) -> JournalError {
+        told(trouble, &self.file, writing)
+    }
+
+    /// An answer of the writer's.
+    pub(crate) fn awaited<T: Send + 'static>(&self, answer: Answer<Result<T, JournalError>>) -> Eventually<'_, Result<T, JournalError>> {
+        Eventually::Later(Box::pin(async move { answer.await.unwrap_or_else(|| Err(self.closed())) }))
+    }
+
+    fn closed(&self) -> JournalError {
+        JournalError::unwritable(format!("`{}`: its writer has ended", self.file.display()))
+    }
+
+    fn writable(&self) -> Result<(), JournalError> {
+        if !self.options.read_only {
+            return Ok(());
+        }
+        Err(JournalError::unwritable(format!("`{}` was opened for reading only", self.file.display())))
+    }
+
+    fn reader(&self) -> Fallible<Connection> {
+        reader(&self.file)
+    }
+
+    /// Reads, after everything that was queued before is written, on a thread of its own: it may take a while.
+    fn reading<'a, T: Send + 'static>(
+        &'a self,
+        read: impl FnOnce(&Connection) -> Fallible<T> + Send + 'static,
+    ) -> Eventually<'a, Result<T, JournalError>> {
+        Eventually::Later(Box::pin(async move {
+            if !self.options.read_only {
+                let (promise, written) = promise();
+                self.queue.push(Job::Flush { answer: promise })?;
+                written.await.unwrap_or_else(|| Err(self.closed()))?;
+            }
+            let (promise, answer) = promise();
+            let file = self.file.clone();
+            let work =
+                move || promise.give(reader(&file).and_then(|connection| read(&connection)).map_err(|trouble| told(trouble, &file, false)));
+            let thread = std::thread::Builder::new().name("journal reader".to_owned()).spawn(work);
+            thread.map_err(|error| JournalError::new(JournalErrorKind::Unreadable, format!("no thread to read with: {error}")))?;
+            answer.await.unwrap_or_else(|| Err(self.closed()))
+        }))
+    }
+}
+
+/// A connection that only reads.
+fn reader(file: &Path) -> Fallible<Connection> {
+    let opened = format::reader(file).and_then(|connection| format::check(&connection, file, false).map(|()| connection));
+    match opened {
+        // Nothing can be made beside it: then nobody writes to it either.
+        Err(Trouble::Sql(_)) if owner::beside(file, "-wal").metadata().is_err() => {
+            let connection = format::reader_of_still(file)?;
+            format::check(&connection, file, false)?;
+            Ok(connection)
+        }
+        opened => opened,
+    }
 }
 
 impl SqliteJournal {
@@ -52,8 +142,9 @@ impl SqliteJournal {
     /// # Errors
     /// As [`SqliteJournal::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, JournalError> {
-        let _ = (path.as_ref(), options);
-        Err(not_yet())
+        let file = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
+        let reading = options.read_only;
+        open(file.clone(), options).map(|inner| Self(Arc::new(inner))).map_err(|trouble| told(trouble, &file, !reading))
     }
 
     /// Its runs, the newest first. Blocks while the file is read.
@@ -62,7 +153,7 @@ impl SqliteJournal {
     /// When it cannot be read.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, JournalError> {
         let _ = filter;
-        Err(not_yet())
+        Err(self.0.closed())
     }
 
     /// Looks whether every record is there as it was written. Blocks while the file is read.
@@ -70,7 +161,7 @@ impl SqliteJournal {
     /// # Errors
     /// When it cannot be read at all.
     pub fn verify(&self) -> Result<Verification, JournalError> {
-        Err(not_yet())
+        Err(self.0.closed())
     }
 
     /// Every record that can be read, as JSON, one a line, in the order of writing; a run's, or all. Blocks.
@@ -79,7 +170,7 @@ impl SqliteJournal {
     /// When it cannot be read at all, or `out` says no.
     pub fn export(&self, run: Option<&str>, out: &mut dyn std::io::Write) -> Result<(), JournalError> {
         let _ = (run, out);
-        Err(not_yet())
+        Err(self.0.closed())
     }
 
     /// Takes runs out. Blocks.
@@ -88,27 +179,77 @@ impl SqliteJournal {
     /// When it cannot be written.
     pub fn prune(&self, what: &Prune) -> Result<Pruned, JournalError> {
         let _ = what;
-        Err(not_yet())
+        Err(self.0.closed())
     }
+}
+
+fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
+    let owners = owner::directory(&file);
+    let queue = Arc::new(Queued::new());
+    let inner = |writer| Inner {
+        file: file.clone(),
+        owners: owners.clone(),
+        options: options.clone(),
+        queue: queue.clone(),
+        known: Mutex::default(),
+        writer: Mutex::new(writer),
+    };
+    if options.read_only {
+        reader(&file)?;
+        return Ok(inner(None));
+    }
+    owner::make_directory(&owners)?;
+    let opening = Opening::begin(&owners)?;
+    if file.metadata().is_err() {
+        format::make(&file, &owner::beside(&file, &format!(".{}", owner::draw())), &owner::draw())?;
+    }
+    let connection = format::writer(&file, options.synchronous)?;
+    format::check(&connection, &file, true)?;
+    let owner = Owner::new(&owners, &format::identity(&connection)?)?;
+    drop(opening);
+    let writer = Writer { queue: queue.clone(), owner, file: file.clone(), owners: owners.clone(), synchronous: options.synchronous };
+    let thread = std::thread::Builder::new().name("journal writer".to_owned()).spawn(move || writer.run(connection));
+    let thread = thread.map_err(|error| format::unwritable(&file, &error))?;
+    Ok(inner(Some(thread)))
 }
 
 impl Journal for SqliteJournal {
     fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
-        let _ = (run, claim);
-        Eventually::Now(Err(not_yet()))
+        let queued = || {
+            self.0.writable()?;
+            let row = record::first(&run, &claim, &self.0.known).map_err(|trouble| self.0.told(trouble, true))?;
+            let (promise, answer) = promise();
+            self.0.queue.push(Job::Open { run: Box::new(run), claim, row, answer: promise })?;
+            Ok(answer)
+        };
+        match queued() {
+            Err(error) => Eventually::Now(Err(error)),
+            Ok(answer) => Eventually::Later(Box::pin(async move {
+                let grip = answer.await.unwrap_or_else(|| Err(self.0.closed()))?;
+                Ok(Arc::new(Held { grip, journal: self.0.clone() }) as Arc<dyn RunJournal>)
+            })),
+        }
     }
 
     fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {
-        let _ = run;
-        Eventually::Now(Err(not_yet()))
+        let run = run.to_owned();
+        self.0.reading(move |connection| read::history(connection, &run))
     }
 
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
-        let _ = (run, path, resolution);
-        Eventually::Now(Err(not_yet()))
+        let (promise, answer) = promise();
+        let job = Job::AnswerOf { run: run.into(), path: path.to_owned(), resolution, answer: promise };
+        match self.0.writable().and_then(|()| self.0.queue.push(job)) {
+            Ok(()) => self.0.awaited(answer),
+            Err(error) => Eventually::Now(Err(error)),
+        }
+    }
+
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     fn unfinished(&self) -> Eventually<'_, Result<Vec<Text>, JournalError>> {
-        Eventually::Now(Err(not_yet()))
+        self.0.reading(read::unfinished)
     }
 }

@@ -3,8 +3,21 @@
 //!
 //! [`SqliteJournal`] is the journal. It must not know what a tool is: it keeps records, and decides by the core's rules.
 
+mod answer;
+mod blob;
+mod fault;
+mod format;
 mod journal;
+mod owner;
+mod read;
+mod record;
+mod run;
 mod view;
+mod wire;
+mod writer;
+
+#[cfg(feature = "faults")]
+pub use fault::FAULT_POINTS;
 
 pub use journal::{SqliteJournal, SqliteOptions, Synchronous};
 pub use view::{Open, Prune, Pruned, RunFilter, RunStatus, RunSummary, Verification, Wrong};

@@ -1,0 +1,130 @@
+//! Claiming a run: making it, or opening it again under a new claim.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, Weak};
+
+use rusqlite::{OptionalExtension as _, params};
+use toolwright::journal::{Claim, Claimed, FORMAT, JournalErrorKind, RunRecord, StepKey};
+use toolwright::{JournalError, Text};
+
+use super::apply::Transaction;
+use crate::blob::Hash;
+use crate::owner;
+use crate::record::{self, First, KeptValues, Read, Row, kind};
+use crate::run::{ClaimState, Grip, Live, RunState};
+use crate::wire::{Fallible, Trouble};
+
+/// What matters of a run that is opened again.
+struct Past {
+    first: First,
+    newest: Claimed,
+    places: HashSet<String>,
+    ended: bool,
+}
+
+impl Transaction<'_, '_> {
+    pub(super) fn open(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<Grip> {
+        if run.format > FORMAT {
+            let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", run.id, run.format);
+            return Err(JournalError::new(JournalErrorKind::Corrupt, reason).into());
+        }
+        let found: Option<i64> = self.sql.find_run.query_row([run.id.as_str()], |row| row.get(0)).optional()?;
+        match found {
+            Some(key) => self.reopen(key, run, claim),
+            None => self.make(run, claim, row),
+        }
+    }
+
+    fn make(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<Grip> {
+        let text = |text: &Option<Text>| text.as_ref().map(ToString::to_string);
+        let key = self.sql.insert_run.insert(params![
+            run.id.as_str(),
+            run.tool.as_str(),
+            record::moment(run.created),
+            text(&run.session),
+            text(&run.principal),
+            claim.owner.as_str(),
+            &record::START[..],
+        ])?;
+        self.insert_claim(key, 1, claim)?;
+        self.is_new(key);
+        self.insert(key, &run.id, row)?;
+        Ok(self.grip(key, &run.id, 1, HashSet::new()))
+    }
+
+    fn reopen(&mut self, key: i64, run: &RunRecord, claim: &Claim) -> Fallible<Grip> {
+        self.settle_one(key)?;
+        let past = self.past(key, &run.id)?;
+        past.first.run.same_run(run)?;
+        if !past.ended {
+            let (handle, held) = self.holder(key, past.newest.epoch)?;
+            let elsewhere = handle != self.handle && held && owner::is_alive(self.owners, &handle);
+            if elsewhere || !claim.may_supersede(&past.newest.claim) {
+                return Err(past.newest.claim.refused(&run.id).into());
+            }
+        }
+        let epoch = past.newest.epoch + 1;
+        let wide = i64::try_from(epoch).unwrap_or(i64::MAX);
+        self.sql.reopen.execute(params![key, wide, claim.owner.as_str()])?;
+        self.insert_claim(key, wide, claim)?;
+        let known = self.known(key, &run.id)?;
+        known.epoch = epoch;
+        known.open = true;
+        let row = record::claimed(&Claimed { epoch, claim: claim.clone() })?;
+        self.insert(key, &run.id, &row)?;
+        Ok(self.grip(key, &run.id, epoch, past.places))
+    }
+
+    fn insert_claim(&mut self, key: i64, epoch: i64, claim: &Claim) -> Fallible<()> {
+        let text = serde_json::to_string(claim).map_err(|error| JournalError::unwritable(error.to_string()))?;
+        self.sql.insert_claim.execute(params![key, epoch, self.handle, text])?;
+        Ok(())
+    }
+
+    /// Reads a run, record by record, and looks whether each is as it was written.
+    fn past(&mut self, key: i64, id: &str) -> Fallible<Past> {
+        let (epoch, count, head) = {
+            let known = self.known(key, id)?;
+            (known.epoch, known.count, known.head)
+        };
+        let mut chain = record::START;
+        let (mut first, mut newest, mut places, mut ended, mut seq) = (None, None, HashSet::new(), false, 0);
+        let blob = &mut self.sql.blob;
+        let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
+        let mut values = KeptValues { find: &mut find, known: HashMap::new() };
+        let mut rows = self.sql.events.query([key])?;
+        while let Some(row) = rows.next()? {
+            let read = Read::of(row)?;
+            chain = record::follows(&read, id, seq, &chain)?;
+            seq += 1;
+            match read.kind {
+                kind::RUN => {
+                    let run = record::as_first(&read, &mut values)?;
+                    newest = Some(Claimed { epoch: 1, claim: run.claim.clone() });
+                    first = Some(run);
+                }
+                kind::CLAIMED => newest = Some(record::as_claimed(&read)?),
+                kind::END => {}
+                _ => drop(places.insert(StepKey::written(read.path, read.tool).place())),
+            }
+            // As `RunHistory::end`: what came last of the two.
+            ended = matches!(read.kind, kind::END) || (ended && read.kind != kind::CLAIMED);
+        }
+        match (first, newest) {
+            (Some(first), Some(newest)) if seq == count && chain == head && newest.epoch == epoch => {
+                Ok(Past { first, newest, places, ended })
+            }
+            _ => Err(Trouble::Damaged(format!("run `{id}` has {seq} records of {count}, or its row is not what was written"))),
+        }
+    }
+
+    fn grip(&mut self, key: i64, id: &Text, epoch: u64, seen: HashSet<String>) -> Grip {
+        let state = self.states.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let state = Arc::new(RunState { newest: AtomicU64::new(epoch), live: Mutex::new(Live::default()) });
+            self.states.insert(key, Arc::downgrade(&state));
+            state
+        });
+        Grip { claim: Arc::new(ClaimState::new(key, id.clone(), epoch, state, seen)), queue: self.queue.clone() }
+    }
+}
