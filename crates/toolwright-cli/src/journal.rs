@@ -69,7 +69,25 @@ impl Place {
 /// When it cannot be used; nothing of a run is written then, and nothing may run.
 pub(crate) fn open(path: &Path) -> Result<SqliteJournal, Box<Finding>> {
     prepare(path).map_err(|why| Box::new(unusable(path, &why).help(help(path))))?;
-    SqliteJournal::open(path).map_err(|error| Box::new(of_error(path, &error).help(help(path))))
+    SqliteJournal::open(path).map_err(|error| {
+        let help = if error.kind == JournalErrorKind::Corrupt { DAMAGED.to_owned() } else { help(path) };
+        Box::new(of_error(path, &error).help(help))
+    })
+}
+
+/// What to do about a journal that lost records.
+const DAMAGED: &str = "nothing was started; `toolwright journal verify` says what is wrong, `toolwright journal recover` goes on with what is \
+                       left; or name another with `--journal PATH`, or keep nothing with `--journal none`";
+
+/// Opens a journal that lost records, with what is left of it, and closes it again. Blocks.
+///
+/// # Errors
+/// When it cannot be opened so either.
+pub(crate) fn recover(path: &Path) -> Result<(), Box<Finding>> {
+    prepare(path).map_err(|why| Box::new(unusable(path, &why).help(ANOTHER)))?;
+    let mut options = SqliteOptions::default();
+    options.accept_loss = true;
+    SqliteJournal::open_with(path, options).map(drop).map_err(|error| Box::new(of_error(path, &error).help(ANOTHER)))
 }
 
 /// Opens the journal to read; none when it is not there. Blocks.

@@ -134,6 +134,12 @@ pub(crate) enum JournalCommand {
     },
     /// Take runs out: ended ones by age, number or size, or one by name
     Prune(PruneArgs),
+    /// Go on with what is left of a journal that lost records; the damaged file is kept aside
+    Recover {
+        /// Do it: a call whose record is lost would run again
+        #[arg(long)]
+        yes: bool,
+    },
     /// Print where the journal is
     Path,
 }

@@ -318,7 +318,7 @@ policy:
         title: "the journal is not as it was written",
         meaning: "Each record of a run holds a hash over those before it, and each value is kept under its own hash. `toolwright journal verify` makes them all again: a record that was edited, or is missing, or a page of the file that is damaged, is found.",
         example: told("toolwright journal verify, after a byte of the file was changed"),
-        remedy: "Nothing of such a run is done again by itself. Look at what can be read (`toolwright journal export`), and put back a copy of the file. Where a disk is failing, there is more to come.",
+        remedy: "Nothing of such a run is done again by itself. Look at what can be read (`toolwright journal export`), and put back a copy of the file, or go on with what is left: `toolwright journal recover`. Where a disk is failing, there is more to come.",
     },
     CodePage {
         code: USAGE,

@@ -22,6 +22,7 @@ pub(crate) async fn journal(app: &App, at: &JournalAt, what: JournalCommand) -> 
         JournalCommand::Verify => verify(app, at).await,
         JournalCommand::Export { run } => export(app, at, run).await,
         JournalCommand::Prune(args) => prune(app, at, &args).await,
+        JournalCommand::Recover { yes } => recover(app, at, yes).await,
         JournalCommand::Path => path(app, at),
     };
     match done {
@@ -83,6 +84,37 @@ fn verified(looked: &Verification) -> serde_json::Value {
         })
     });
     json!({"whole": looked.wrong.is_empty(), "runs": looked.runs, "records": looked.records, "values": looked.values, "wrong": wrong.collect::<Vec<_>>()})
+}
+
+async fn recover(app: &App, at: &JournalAt, yes: bool) -> Result<Exit, Exit> {
+    let (path, _) = app.journal_file(at)?;
+    let opened = app.apart({
+        let path = path.clone();
+        move || journal::open(&path).map(drop)
+    });
+    let shown = path.display().to_string();
+    let Err(finding) = opened.await? else {
+        tell_recovered(app, &shown, false);
+        return Ok(Exit::Ok);
+    };
+    if !yes {
+        let help = "`--yes` goes on with what is left, and keeps the damaged file aside; a call whose record is lost would run again";
+        return Err(app.fail(vec![finding.help(help)], Exit::NeedsApproval));
+    }
+    let recovered = app.apart(move || journal::recover(&path)).await?;
+    recovered.map_err(|finding| app.fail(vec![*finding], Exit::JournalUnavailable))?;
+    tell_recovered(app, &shown, true);
+    Ok(Exit::Ok)
+}
+
+fn tell_recovered(app: &App, path: &str, lost: bool) {
+    match app.output.format {
+        Format::Json => app.output.json(&json!({"journal": path, "lost": lost})),
+        Format::Human | Format::Plain if lost => {
+            app.output.result("recovered: runs go on with what is left; the damaged file lies beside it under another name\n");
+        }
+        Format::Human | Format::Plain => app.output.result("nothing is lost: there is nothing to recover\n"),
+    }
 }
 
 /// `1 run, 3 records, 0 values`

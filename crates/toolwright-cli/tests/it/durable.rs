@@ -552,6 +552,26 @@ fn an_edited_journal_does_not_verify() {
     }
 }
 
+#[test]
+fn a_journal_that_lost_records_is_not_written_to_until_somebody_says_so() {
+    let world = world("lost");
+    allowed(&world, "run send to=eve --journal kept.sqlite");
+    // As a file system that loses what it said was on the disk.
+    let whole = std::fs::read(world.dir.join("kept.sqlite")).unwrap();
+    allowed(&world, "run send to=bob --journal kept.sqlite");
+    std::fs::remove_file(world.dir.join("kept.sqlite-wal")).unwrap();
+    let _ = std::fs::remove_file(world.dir.join("kept.sqlite-shm"));
+    std::fs::write(world.dir.join("kept.sqlite"), whole).unwrap();
+    let refused = allowed(&world, "run send to=ann --journal kept.sqlite");
+    assert_eq!((refused.code, world.read("sent.txt").lines().count()), (21, 2), "{refused:?}");
+    assert!(refused.err.contains("toolwright journal recover"), "{}", refused.err);
+    assert_eq!(world.run("journal recover --journal kept.sqlite").code, 12);
+    let recovered = world.run("journal recover --yes --journal kept.sqlite");
+    assert_eq!(recovered.code, 0, "{recovered:?}");
+    assert_eq!(allowed(&world, "run send to=ann --journal kept.sqlite").code, 0);
+    assert!(world.run("journal recover --journal kept.sqlite").out.contains("nothing is lost"));
+}
+
 /// Writes records into a journal as another host would.
 fn written(world: &World, tool: &str, calls: &[(String, Impact, bool)]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
