@@ -85,7 +85,11 @@ fn runs_are_filtered_and_shown() {
     }
     assert_eq!(world.run("runs --since yesterday").code, 2);
     let human = world.run("runs").out;
-    assert!(human.lines().all(|line| line.chars().count() <= 100), "{human}");
+    let narrow = done(world.command(&["runs"]).env("COLUMNS", "60").output().unwrap()).out;
+    let fits = |line: &str| line.chars().count() <= 60 || line.contains("`toolwright ");
+    assert!(narrow.lines().all(fits), "{narrow}");
+    assert!(world.run("runs --limit 3").err.contains("there are older ones"));
+    assert_eq!((world.json("runs --limit 3")["more"].as_bool(), world.json("runs")["more"].as_bool()), (Some(true), Some(false)));
     golden("runs.txt", &timeless(&world.neutral(&human)));
     golden("show.txt", &timeless(&world.neutral(&world.run("show last").out)));
     golden("show-io.txt", &timeless(&world.neutral(&world.run("show last --io").out)));
