@@ -165,7 +165,7 @@ fn a_tool_that_changed_is_named_and_nothing_runs() {
     let world = world("changed");
     killed(&world, "run paused", "stopped");
     let text = world.read("toolwright.yaml");
-    world.write("toolwright.yaml", &text.replace("echo gone on", "touch ran; echo changed").replace("Stands still", "Stands"));
+    world.write("toolwright.yaml", &text.replace("echo gone on", "touch ran; echo changed"));
     for form in ["human", "plain", "json"] {
         let refused = allowed(&world, &format!("resume last --format {form}"));
         assert_eq!(refused.code, 11, "{refused:?}");
@@ -174,6 +174,11 @@ fn a_tool_that_changed_is_named_and_nothing_runs() {
         assert!(flat.contains("--accept-changed stop"), "{flat}");
     }
     assert!(!world.has("ran"));
+    world.write("toolwright.yaml", &text.replace("{name: wait, tool: stop}", "{name: wait, tool: look, inputMapping: {name: x}}"));
+    let other = allowed(&world, "resume last --accept-changed stop --accept-changed paused");
+    assert_eq!(other.code, 11, "{other:?}");
+    assert!(other.err.contains("1:wait") && other.err.contains("fork this one"), "{}", other.err);
+    world.write("toolwright.yaml", &text.replace("echo gone on", "touch ran; echo changed"));
     let on = allowed(&world, "resume last --accept-changed stop");
     assert_eq!((on.code, on.out.as_str(), world.has("ran")), (0, "changed\n", true), "{on:?}");
 }
