@@ -143,6 +143,28 @@ struct Waiting {
     stopped: Option<JournalError>,
 }
 
+impl Waiting {
+    /// Whether the writer is to write now. `lingered`: it waited for company.
+    fn is_due(&self, lingered: bool) -> bool {
+        let worth_it = self.awaited || self.bytes >= QUEUE_BYTES_MAX / 2 || (lingered && !self.jobs.is_empty());
+        self.closed || worth_it
+    }
+}
+
+/// Whatever ends the writer, nobody waits for it afterwards.
+struct Ending<'a>(&'a Queued);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting();
+        waiting.stopped.get_or_insert_with(|| JournalError::unwritable("the journal's writer has ended"));
+        // Whoever waits for a promise that is dropped is told so.
+        let jobs = std::mem::take(&mut waiting.jobs);
+        drop(waiting);
+        drop(jobs);
+    }
+}
+
 impl Queued {
     pub(crate) fn new() -> Self {
         Self { waiting: Mutex::default(), wake: Condvar::new() }
@@ -193,7 +215,7 @@ impl Queued {
     fn take(&self, spare: Vec<Job>) -> Option<Vec<Job>> {
         let mut waiting = self.waiting();
         let mut lingered = false;
-        while !waiting.closed && !waiting.awaited && waiting.bytes < QUEUE_BYTES_MAX / 2 && !(lingered && !waiting.jobs.is_empty()) {
+        while !waiting.is_due(lingered) {
             waiting.asleep = true;
             waiting = if waiting.jobs.is_empty() {
                 self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
@@ -225,6 +247,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Writes until the journal is closed.
     pub(crate) fn run(self, connection: Connection) {
+        let _ending = Ending(&self.queue);
         let written = self.write(&connection);
         if let Err(trouble) = written {
             let error = told(trouble, &self.file, true);
