@@ -53,7 +53,7 @@ impl Document {
     /// None for what cannot be reasoned about: an unknown dialect, or a schema too large or too deep.
     pub(crate) fn new(root: &Value) -> Option<Arc<Self>> {
         let small = root.weight() <= limits::WIRING_SCHEMA_BYTES_MAX && root.depth() <= limits::WIRING_SCHEMA_DEPTH_MAX;
-        if !small || !matches!(root, Value::Bool(_) | Value::Object(_)) {
+        if !small || !matches!(root, Value::Bool(_) | Value::Object(_)) || members(root).any(speaks_otherwise) {
             return None;
         }
         let (embedded, leaves) = (OnceLock::new(), Mutex::default());
@@ -91,7 +91,13 @@ impl Document {
                 false => self.root.pointer(fragment),
             };
         }
-        anchored(&self.root, fragment, self.draft)
+        let mut found = Vec::new();
+        anchored(&self.root, fragment, self.draft, &mut found);
+        // A second one, or one among data, may be none.
+        match found.as_slice() {
+            [Some(only)] => Some(only),
+            _ => None,
+        }
     }
 }
 
@@ -108,13 +114,34 @@ fn has_identifier(part: &Value, id: &str) -> bool {
     own || members(part).any(|part| has_identifier(part, id))
 }
 
-fn anchored<'v>(part: &'v Value, name: &str, draft: Draft) -> Option<&'v Value> {
+/// Whether this part, or one inside it, says that it is a document of its own and of which dialect.
+fn speaks_otherwise(part: &Value) -> bool {
+    let says = |keyword: &str| part.get(keyword).is_some_and(|value| value.as_str().is_some());
+    (says("$schema") && (says("$id") || says("id"))) || members(part).any(speaks_otherwise)
+}
+
+/// Every part with this anchor; none in the place of one that lies among data.
+fn anchored<'v>(part: &'v Value, name: &str, draft: Draft, found: &mut Vec<Option<&'v Value>>) {
+    const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
     let here = match draft {
         Draft::D4 => part.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
         Draft::D6 | Draft::D7 => part.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
         Draft::D2019 | Draft::D2020 => part.get("$anchor").and_then(Value::as_str) == Some(name),
     };
-    if here { Some(part) } else { members(part).find_map(|part| anchored(part, name, draft)) }
+    if here {
+        found.push(Some(part));
+    }
+    let Some(object) = part.as_object() else {
+        members(part).for_each(|part| anchored(part, name, draft, found));
+        return;
+    };
+    for (key, part) in object.iter() {
+        let before = found.len();
+        anchored(part, name, draft, found);
+        if DATA.contains(&key.as_str()) {
+            found.iter_mut().skip(before).for_each(|one| *one = None);
+        }
+    }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::document::{Draft, Place};
-use super::leaf;
+use super::leaf::{self, Kind};
 use super::node::{Branch, Conj, Item, Items, Node, Part, Shape, Tri};
 use super::reader::{closes_itself, says_nothing};
 use super::relate::Rel;
@@ -20,6 +20,8 @@ pub(super) struct Engine {
     allowed: u32,
     /// Some step could not be taken.
     exhausted: bool,
+    /// Whether a number is taken hung on how it is written.
+    spelled: bool,
     /// Pairs that are being compared: met again, they are taken to fit.
     pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
     pub(super) deep: u32,
@@ -40,6 +42,7 @@ impl Engine {
             left,
             allowed: left,
             exhausted: false,
+            spelled: false,
             under_way: HashSet::new(),
             deep: 0,
             patterns: HashMap::new(),
@@ -220,6 +223,19 @@ impl Engine {
         if branch.exact { held } else { held.at_most_unknown() }
     }
 
+    /// As [`Self::branch_holds`], for a value that a schema lists: it stands for all ways of writing its numbers.
+    pub(super) fn listed_holds(&mut self, branch: &Branch, value: &Value) -> Tri {
+        self.however_written(|this| this.branch_holds(branch, value))
+    }
+
+    /// What holds of a value that a schema lists.
+    pub(super) fn however_written(&mut self, held: impl FnOnce(&mut Self) -> Tri) -> Tri {
+        let before = std::mem::take(&mut self.spelled);
+        let held = held(self);
+        let spelled = std::mem::replace(&mut self.spelled, before);
+        if spelled { Tri::Unknown } else { held }
+    }
+
     fn shape_holds(&mut self, shape: &Shape, value: &Value) -> Tri {
         match (shape, value) {
             (Shape::Any, _) => Tri::Yes,
@@ -228,7 +244,11 @@ impl Engine {
                 Value::Null => Tri::of(scalars.null),
                 Value::Bool(true) => Tri::of(scalars.yes),
                 Value::Bool(false) => Tri::of(scalars.no),
-                Value::Number(_) => scalars.number.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
+                Value::Number(number) => {
+                    let leaf = scalars.number.as_ref();
+                    self.spelled |= number.is_integer() && leaf.is_some_and(|leaf| leaf.kind == Kind::WrittenInteger);
+                    leaf.map_or(Tri::No, |leaf| leaf.takes(value))
+                }
                 Value::String(_) => scalars.string.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
                 Value::Array(_) | Value::Object(_) => Tri::No,
             },
@@ -340,10 +360,10 @@ pub(super) fn lengths(parts: &[Items]) -> Sizes {
     sizes
 }
 
-/// A count, which may be written as `3.0`.
+/// A count, which may be written as `3.0`, or be more than there can be.
 fn count(place: &Place, keyword: &str) -> Option<u64> {
     let Value::Number(number) = place.keyword(keyword)? else { return None };
-    number.to_integer()?.as_u64()
+    number.to_integer().and_then(|count| count.as_u64()).or_else(|| (number.as_f64()? > 1.0).then_some(u64::MAX))
 }
 
 pub(super) fn unique(parts: &[Items]) -> bool {

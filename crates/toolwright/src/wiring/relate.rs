@@ -90,7 +90,7 @@ impl Engine {
     fn values(&mut self, values: &[Value], to: &Node) -> Rel {
         let mut all = Rel::NOTHING;
         for value in values {
-            let held = self.holds(to, value);
+            let held = self.however_written(|this| this.holds(to, value));
             if held == Tri::No {
                 self.slip(format!("`{}`", crate::cut(&value.to_json_string(), 60)));
             }
@@ -211,8 +211,11 @@ impl Engine {
         let mut accepts = if takers.is_empty() { Tri::No } else { Tri::Unknown };
         for branch in listed {
             if let Shape::Values(values) = &branch.shape {
+                if values.len() > limits::WIRING_VALUES_MAX {
+                    accepts = accepts.at_least_unknown();
+                }
                 for value in values.iter().take(limits::WIRING_VALUES_MAX) {
-                    let held = self.branch_holds(from, value);
+                    let held = self.listed_holds(from, value);
                     accepts = accepts.or(if branch.exact { held } else { held.at_most_unknown() });
                 }
             }
