@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::leaf::Known;
 use crate::limits;
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 /// The dialect a schema is written in, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,8 @@ pub(crate) struct Document {
     pub(super) draft: Draft,
     /// Whether a part of it has an identifier of its own, so that references inside it mean something else there.
     embedded: OnceLock<bool>,
+    /// Its anchors; none in the place of one that may be none.
+    anchors: OnceLock<HashMap<Text, Option<Value>>>,
     /// What was found out about its leaves, by their address.
     leaves: Mutex<HashMap<usize, Arc<Known>>>,
 }
@@ -56,8 +58,8 @@ impl Document {
         if !small || !matches!(root, Value::Bool(_) | Value::Object(_)) || members(root).any(speaks_otherwise) {
             return None;
         }
-        let (embedded, leaves) = (OnceLock::new(), Mutex::default());
-        Some(Arc::new(Self { root: root.clone(), draft: Draft::of(root)?, embedded, leaves }))
+        let (embedded, anchors, leaves) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Some(Arc::new(Self { root: root.clone(), draft: Draft::of(root)?, embedded, anchors, leaves }))
     }
 
     pub(super) fn root(&self) -> &Value {
@@ -91,13 +93,12 @@ impl Document {
                 false => self.root.pointer(fragment),
             };
         }
-        let mut found = Vec::new();
-        anchored(&self.root, fragment, self.draft, &mut found);
-        // A second one, or one among data, may be none.
-        match found.as_slice() {
-            [Some(only)] => Some(only),
-            _ => None,
-        }
+        let anchors = self.anchors.get_or_init(|| {
+            let mut all = HashMap::new();
+            anchors(&self.root, self.draft, false, &mut all);
+            all
+        });
+        anchors.get(fragment)?.as_ref()
     }
 }
 
@@ -120,27 +121,22 @@ fn speaks_otherwise(part: &Value) -> bool {
     (says("$schema") && (says("$id") || says("id"))) || members(part).any(speaks_otherwise)
 }
 
-/// Every part with this anchor; none in the place of one that lies among data.
-fn anchored<'v>(part: &'v Value, name: &str, draft: Draft, found: &mut Vec<Option<&'v Value>>) {
+/// Every anchor; none in the place of one that is there twice, or that lies among data.
+fn anchors(part: &Value, draft: Draft, among_data: bool, all: &mut HashMap<Text, Option<Value>>) {
     const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
-    let here = match draft {
-        Draft::D4 => part.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
-        Draft::D6 | Draft::D7 => part.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
-        Draft::D2019 | Draft::D2020 => part.get("$anchor").and_then(Value::as_str) == Some(name),
-    };
-    if here {
-        found.push(Some(part));
-    }
     let Some(object) = part.as_object() else {
-        members(part).for_each(|part| anchored(part, name, draft, found));
-        return;
+        return members(part).for_each(|part| anchors(part, draft, among_data, all));
     };
+    let here = match draft {
+        Draft::D4 => part.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')),
+        Draft::D6 | Draft::D7 => part.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')),
+        Draft::D2019 | Draft::D2020 => part.get("$anchor").and_then(Value::as_str),
+    };
+    if let Some(name) = here {
+        all.entry(name.into()).and_modify(|known| *known = None).or_insert_with(|| (!among_data).then(|| part.clone()));
+    }
     for (key, part) in object.iter() {
-        let before = found.len();
-        anchored(part, name, draft, found);
-        if DATA.contains(&key.as_str()) {
-            found.iter_mut().skip(before).for_each(|one| *one = None);
-        }
+        anchors(part, draft, among_data || DATA.contains(&key.as_str()), all);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::document::{Draft, Place};
-use super::leaf::{self, Kind};
+use super::leaf::{self, Kind, Leaf};
 use super::node::{Branch, Conj, Item, Items, Node, Part, Shape, Tri};
 use super::reader::{closes_itself, says_nothing};
 use super::relate::Rel;
@@ -20,12 +20,16 @@ pub(super) struct Engine {
     allowed: u32,
     /// Some step could not be taken.
     exhausted: bool,
+    /// Whether a `null` where none is taken counts as nothing, as long as nothing is needed there: a call leaves it out.
+    pub(super) lenient: bool,
+    /// Some `null` counted as nothing.
+    pub(super) left_out: bool,
     /// Whether a number is taken hung on how it is written.
     spelled: bool,
     /// Pairs that are being compared: met again, they are taken to fit.
     pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
     pub(super) deep: u32,
-    patterns: HashMap<(Text, Text), Tri>,
+    patterns: HashMap<Text, Leaf>,
     pub(super) path: Vec<String>,
     pub(super) slips: Vec<Slip>,
     pub(super) quiet: u32,
@@ -42,6 +46,8 @@ impl Engine {
             left,
             allowed: left,
             exhausted: false,
+            lenient: false,
+            left_out: false,
             spelled: false,
             under_way: HashSet::new(),
             deep: 0,
@@ -115,15 +121,15 @@ impl Engine {
     }
 
     pub(super) fn matches(&mut self, pattern: &Text, key: &Text) -> Tri {
-        if let Some(known) = self.patterns.get(&(pattern.clone(), key.clone())) {
-            return *known;
+        if !self.patterns.contains_key(pattern) {
+            if !self.spend(limits::WIRING_LIBRARY_STEPS) {
+                return Tri::Unknown;
+            }
+            self.patterns.insert(pattern.clone(), leaf::matching(pattern));
         }
-        if !self.spend(limits::WIRING_LIBRARY_STEPS) {
-            return Tri::Unknown;
-        }
-        let found = leaf::matches(pattern, key);
-        self.patterns.insert((pattern.clone(), key.clone()), found);
-        found
+        let leaf = if self.tick() { self.patterns.get(pattern) } else { None };
+        leaf.filter(|_| pattern.len() <= limits::WIRING_PATTERN_BYTES_MAX)
+            .map_or(Tri::Unknown, |leaf| leaf.takes(&Value::String(key.clone())))
     }
 
     /// Names of the members that an object of these parts always has.
@@ -239,7 +245,10 @@ impl Engine {
     fn shape_holds(&mut self, shape: &Shape, value: &Value) -> Tri {
         match (shape, value) {
             (Shape::Any, _) => Tri::Yes,
-            (Shape::Values(values), _) => Tri::of(values.iter().any(|one| one.same_value(value))),
+            (Shape::Values(values), _) => match self.spend(cost_of(values.len())) {
+                true => Tri::of(values.iter().any(|one| one.same_value(value))),
+                false => Tri::Unknown,
+            },
             (Shape::Scalars(scalars), _) => match value {
                 Value::Null => Tri::of(scalars.null),
                 Value::Bool(true) => Tri::of(scalars.yes),
@@ -287,14 +296,20 @@ impl Engine {
                     held = held.and(self.holds(&node, item));
                 }
                 if unique(parts) && items.len() > 1 {
-                    let twice = items.iter().enumerate().any(|(at, one)| items.iter().skip(at + 1).any(|other| one.same_value(other)));
-                    held = held.and(if items.len() > limits::WIRING_VALUES_MAX { Tri::Unknown } else { Tri::of(!twice) });
+                    let few = items.len() <= limits::WIRING_VALUES_MAX && self.spend(cost_of(items.len() * items.len()));
+                    let twice = |(at, one): (usize, &Value)| items.iter().skip(at + 1).any(|other| one.same_value(other));
+                    held = held.and(if few { Tri::of(!items.iter().enumerate().any(twice)) } else { Tri::Unknown });
                 }
                 held
             }
             (Shape::Object(_) | Shape::Array(_), _) => Tri::No,
         }
     }
+}
+
+/// What so many plain comparisons cost, in steps.
+pub(super) fn cost_of(comparisons: usize) -> u32 {
+    u32::try_from(comparisons / 64).unwrap_or(u32::MAX)
 }
 
 /// The schema that nothing fits.

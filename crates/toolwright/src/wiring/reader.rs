@@ -26,7 +26,8 @@ const OBJECT: [&str; 11] = [
 const ARRAY: [&str; 8] = ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"];
 
 /// Keywords by which a schema says more than its own `properties` about which members there are.
-const ELSEWHERE: [&str; 9] = ["allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas", "$dynamicRef", "$recursiveRef"];
+const ELSEWHERE: [&str; 10] =
+    ["allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef"];
 
 impl Engine {
     /// All schemas of a conjunction as one node.
@@ -333,9 +334,11 @@ fn without(node: Node, ruled_out: &Node) -> Node {
             Shape::Values(values) => {
                 rough |= values.iter().any(|value| matches!(value, Value::Object(_) | Value::Array(_)));
                 spelled_out(&mut node);
-                for scalars in scalars_of(&mut node) {
-                    values.iter().for_each(|value| take_out(scalars, value));
+                if values.len() > limits::WIRING_VALUES_MAX {
+                    rough = true;
+                    continue;
                 }
+                scalars_of(&mut node).for_each(|scalars| take_out(scalars, values));
                 for branch in &mut node.branches {
                     if let Shape::Values(listed) = &mut branch.shape {
                         listed.retain(|one| !values.iter().any(|value| value.same_value(one)));
@@ -409,16 +412,18 @@ fn scalars_of(node: &mut Node) -> impl Iterator<Item = &mut Scalars> {
     node.branches.iter_mut().filter_map(|branch| if let Shape::Scalars(scalars) = &mut branch.shape { Some(&mut **scalars) } else { None })
 }
 
-fn take_out(scalars: &mut Scalars, value: &Value) {
-    let not = |leaf: &Leaf| leaf.with(Value::object([("not", Value::object([("enum", Value::array([value.clone()]))]))]));
-    match value {
-        Value::Null => scalars.null = false,
-        Value::Bool(true) => scalars.yes = false,
-        Value::Bool(false) => scalars.no = false,
-        Value::Number(_) => scalars.number = scalars.number.as_ref().map(not),
-        Value::String(_) => scalars.string = scalars.string.as_ref().map(not),
-        _ => {}
-    }
+fn take_out(scalars: &mut Scalars, values: &[Value]) {
+    scalars.null &= !values.iter().any(Value::is_null);
+    scalars.yes &= !values.contains(&Value::Bool(true));
+    scalars.no &= !values.contains(&Value::Bool(false));
+    let without = |leaf: &mut Option<Leaf>, right_kind: fn(&Value) -> bool| {
+        let gone: Vec<Value> = values.iter().filter(|value| right_kind(value)).cloned().collect();
+        if let Some(leaf) = leaf.as_mut().filter(|_| !gone.is_empty()) {
+            *leaf = leaf.with(Value::object([("not", Value::object([("enum", Value::array(gone))]))]));
+        }
+    };
+    without(&mut scalars.number, |value| matches!(value, Value::Number(_)));
+    without(&mut scalars.string, |value| matches!(value, Value::String(_)));
 }
 
 fn less(leaf: Option<Leaf>, gone: Option<&Leaf>) -> Option<Leaf> {

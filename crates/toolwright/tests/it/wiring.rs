@@ -50,11 +50,28 @@ fn tools() -> Vec<ToolDef> {
         r#"{"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "string"}, "until": {"type": "string"}}, "required": ["name"], "dependentRequired": {"number": ["until"]}}"#,
         None,
     );
+    let nothing = typed(
+        "nothing",
+        r#"{"type": "object"}"#,
+        Some(
+            r#"{"type": "object", "properties": {"n": {"type": "null"}, "record": {"type": "object", "properties": {"id": {"type": "string"}, "size": {"type": "null"}}, "required": ["id", "size"]}}, "required": ["n", "record"]}"#,
+        ),
+    );
+    let either = typed(
+        "either",
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
+        None,
+    );
+    let some = typed(
+        "some",
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "minProperties": 2, "additionalProperties": false}"#,
+        None,
+    );
     let peek = tool("peek", "Was only seen at work").reads().run_json(|input, _call| std::future::ready(Ok(input)));
     let peek =
         peek.with_learned_output(parsed(r#"{"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}"#), 3);
     let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| std::future::ready(Ok(input)));
-    vec![search, summarise, store, join, place, card, peek, echo]
+    vec![search, summarise, store, join, place, card, nothing, either, some, peek, echo]
 }
 
 struct Case {
@@ -148,7 +165,7 @@ fn registration_finds_what_cannot_fit_and_what_may_not() {
 
 #[test]
 fn lint_over_a_composers_gate_finds_the_same_under_its_own_code() {
-    for case in Case::all().into_iter().filter(|case| !case.id.starts_with("nested")) {
+    for case in Case::all().into_iter().filter(|case| !case.id.starts_with("nested") && !case.id.starts_with("inferred")) {
         let all = tools();
         let composer = Composer::new(HostGate::new(move |name: &str| all.iter().find(|tool| tool.name() == name).cloned()));
         let registered = case.whole.get("found").unwrap().as_array().unwrap().len();

@@ -1,6 +1,7 @@
 //! Objects against objects, member by member.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::super::Slip;
 use super::super::document::{Document, Draft, Place};
@@ -161,10 +162,12 @@ impl Engine {
             if !self.tick() {
                 return Rel::UNKNOWN;
             }
-            let (from_member, to_member) = (self.member(from, key), self.member(to, key));
-            let always = given.contains(key);
+            let (mut from_member, to_member) = (self.member(from, key), self.member(to, key));
+            let (mut always, needed) = (given.contains(key), wanted.contains(key));
+            if !needed && let Some(rest) = self.without_stray_null(&from_member, &to_member) {
+                (from_member, always) = (vec![Item::Made(Arc::new(rest))], false);
+            }
             let impossible = self.all_inhabited(&from_member) == Tri::No;
-            let needed = wanted.contains(key);
             if impossible {
                 if always {
                     return Rel::NOTHING;
