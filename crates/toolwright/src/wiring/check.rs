@@ -14,7 +14,7 @@ use super::relate::{Rel, dependents};
 use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, unmistakable};
 use crate::reference::template::{Plan, RefPlan, Source};
 use crate::value::{Text, Value};
 
@@ -194,7 +194,8 @@ impl Check<'_> {
                     }
                     None => None,
                 };
-                let fix = near.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
+                let sure = near.filter(|_| value.as_str().and_then(|text| unmistakable(text, values.iter().copied())) == near);
+                let fix = sure.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
                 self.issues.push(SpecIssue {
                     severity: Severity::Error,
                     code: self.target.code,
@@ -399,7 +400,8 @@ impl Check<'_> {
             (None, false) => Some(format!("there is {}", words::names(&dead.known))),
             (None, true) => None,
         };
-        let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
+        let sure = unmistakable(&name, dead.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near.as_deref());
+        let fix = fix.filter(|_| sure).map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
         // What was only seen so far may be more; and what may be missing ends no run.
         match (known.learned, reference.optional) {
             (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
@@ -423,8 +425,9 @@ impl Check<'_> {
         let near = if loose.unnamed { nearest(&name, loose.known.iter().map(Text::as_str)) } else { None };
         if let Some(text) = near.and_then(|near| replaced(reference, loose.hop, near)) {
             let message = format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known));
-            let fix = Fix::Value { pointer: pointer.into(), to: text.as_str().into() };
-            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, Some(fix));
+            let sure = unmistakable(&name, loose.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near);
+            let fix = sure.then(|| Fix::Value { pointer: pointer.into(), to: text.as_str().into() });
+            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, fix);
         }
         let message = match loose.unnamed {
             true => format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known)),
