@@ -16,6 +16,7 @@ pub(crate) mod reader;
 pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod units;
+mod withheld;
 pub(crate) mod yaml;
 
 use std::path::PathBuf;

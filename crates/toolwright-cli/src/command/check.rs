@@ -32,11 +32,13 @@ pub(crate) async fn check(app: &App, how: &CheckArgs) -> Exit {
     let mut plan = fix::Plan::default();
     if how.fix {
         plan = fix::plan(&host.findings, &places);
+        let makes = !how.dry_run && !plan.edits.is_empty();
+        if makes && let Err(finding) = fix::apply(&plan.edits, &places) {
+            return app.fail(vec![*finding], Exit::DoesNotCheck);
+        }
+        // What is shown as made was made.
         show(app, &plan);
-        if !how.dry_run && !plan.edits.is_empty() {
-            if let Err(finding) = fix::apply(&plan.edits, &places) {
-                return app.fail(vec![*finding], Exit::DoesNotCheck);
-            }
+        if makes {
             host = match look(app, how).await {
                 Ok((host, _)) => host,
                 Err(exit) => return exit,
@@ -92,7 +94,7 @@ fn deny(findings: &mut [Finding], denied: &[String]) -> bool {
     warnings.map(|finding| finding.severity = Severity::Error).count() > 0
 }
 
-/// Shows the changes before they are made: with the findings for people, beside them for scripts, and in the document as JSON.
+/// Shows the changes: with the findings for people, beside them for scripts, and in the document as JSON.
 fn show(app: &App, plan: &fix::Plan) {
     let mut text = diagnostic::diff(&plan.edits, app.output.out);
     for (edit, why) in &plan.left {

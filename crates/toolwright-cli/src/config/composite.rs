@@ -10,7 +10,7 @@ use super::members::COMPOSITE;
 use super::reader::{Place, Reader};
 use super::source::{ExampleEntry, examples};
 use super::yaml::{Entry, Kind, Node, write};
-use crate::diagnostic::{Edit, Owner, Span, unmistakable};
+use crate::diagnostic::{Edit, Owner, Span};
 
 /// A composite as the file describes it.
 #[derive(Debug)]
@@ -125,28 +125,16 @@ impl CompositeEntry {
         Place { source, span }
     }
 
-    /// What the core would change in the specification, as a change of the file; only of what can be a slip of the pen.
+    /// What the core would change in the specification, as a change of the file.
     pub(crate) fn edit_of(&self, fix: &Fix) -> Option<Edit> {
         let file = self.place.source.text();
-        // The signs between the names of a reference may all be wrong, and it is still clear what was meant.
-        let letters = |text: &str| match text.starts_with('$') {
-            true => text.chars().filter(|c| c.is_alphanumeric()).collect::<String>(),
-            false => text.to_owned(),
-        };
-        let slip = |old: &str, new: &str| old != new && unmistakable(&letters(old), [letters(new).as_str()]).is_some();
         let (span, to) = match fix {
             Fix::Value { pointer, to } => {
                 let node = self.node.exactly(pointer)?;
-                let texts = (node.text(), to.as_str());
-                if let (Some(old), Some(new)) = texts
-                    && !slip(old, new)
-                {
-                    return None;
-                }
                 (node.span.clone(), write::value(file, node, to)?)
             }
             Fix::Key { pointer, to } => {
-                let entry = self.node.entry_at(pointer).filter(|entry| slip(&entry.key, to))?;
+                let entry = self.node.entry_at(pointer)?;
                 (entry.key_span.clone(), write::key(file, &entry.key_span, &entry.key, to)?)
             }
             _ => return None,

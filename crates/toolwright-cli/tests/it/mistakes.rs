@@ -224,3 +224,57 @@ composites:
     let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
 }
+
+/// What a command prints is read as text, as lines or as JSON: an output schema that can never take that is told at once.
+#[test]
+fn an_output_that_can_never_be_read_so_is_told() {
+    let file = |stdout: &str, output: &str| {
+        format!("sources:\n  s:\n    tools:\n      t:\n        argv: [echo, x]\n        effect: read\n{stdout}        output: {output}\n")
+    };
+    let (none, lines, json) = ("", "        stdout: lines\n", "        stdout: json\n");
+    for (stdout, output, told) in [
+        (none, "{type: object}", "`stdout: text` gives one text, and `output` wants `object`"),
+        (none, "{type: integer}", "did you forget `stdout: json`?"),
+        (none, "{type: array, items: {type: object}}", "`output` wants `array`"),
+        (none, "false", "leave `output` out"),
+        (lines, "{type: array, items: {type: integer}, minItems: 1}", "`stdout: lines` gives a list of texts"),
+        (lines, "{type: string}", "`output` wants `string`"),
+    ] {
+        let world = World::new("output_never");
+        world.write("toolwright.yaml", &file(stdout, output));
+        let check = world.run("check --format plain");
+        let place = format!("toolwright.yaml:{}:9: invalid_output: ", if stdout.is_empty() { 7 } else { 8 });
+        assert!(check.code == 20 && check.out.starts_with(&place) && check.out.contains(told), "{output}: {}", check.out);
+        assert_eq!(check.out.lines().count(), 1, "{output}: {}", check.out);
+    }
+    for (stdout, output) in [
+        (none, "{type: string, minLength: 1}"),
+        (none, "{enum: [x, y]}"),
+        (none, "true"),
+        (none, "{type: [object, string]}"),
+        (lines, "{type: array, items: {type: integer}}"),
+        (lines, "{type: array, maxItems: 3}"),
+        (json, "{type: object}"),
+    ] {
+        let world = World::new("output_may_be");
+        world.write("toolwright.yaml", &file(stdout, output));
+        assert_eq!(world.run("check --deny warnings").code, 0, "{output}");
+    }
+}
+
+/// Arguments are always an object; the reader, the JSON Schema and the documents say the same of `input`.
+#[test]
+fn an_input_schema_is_a_mapping() {
+    for value in ["true", "false"] {
+        let world = World::new("input_boolean");
+        world.write("toolwright.yaml", &format!("sources: {{s: {{tools: {{t: {{argv: [echo], effect: read, input: {value}}}}}}}}}\n"));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("arguments are always an object"), "{}", check.out);
+        let schema: serde_json::Value = serde_json::from_str(&world.run("schema").out).unwrap();
+        for (def, member, kind) in [("commandTool", "input", "object"), ("composite", "input", "object")] {
+            assert_eq!(schema["$defs"][def]["properties"][member]["type"], kind, "{def}");
+        }
+        world.write("toolwright.yaml", &format!("sources: {{s: {{tools: {{t: {{argv: [echo], effect: read, output: {value}}}}}}}}}\n"));
+        assert_eq!(world.run("check").code, if value == "true" { 0 } else { 20 });
+    }
+}

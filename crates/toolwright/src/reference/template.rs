@@ -275,7 +275,8 @@ impl Compiler<'_> {
             Root::StepAt(position) if *position < self.scope.steps.len() => Err(self.later(reference, *position)),
             Root::StepAt(position) => {
                 let shown = if *position == usize::MAX { "…".to_owned() } else { position.to_string() };
-                let last = at.checked_sub(1).map(|last| format!("$steps[{last}]"));
+                let tail = reference.text.get(reference.root_span.end..).unwrap_or_default();
+                let last = at.checked_sub(1).map(|last| format!("$steps[{last}]{tail}"));
                 Err(self.unknown(reference, shown, last))
             }
             Root::StepNamed(name) => match self.scope.steps.iter().position(|step| step == name) {

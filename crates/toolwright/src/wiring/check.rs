@@ -15,7 +15,7 @@ use super::relate::{Rel, dependents};
 use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, unmistakable};
 use crate::reference::template::{Plan, RefPlan, Source};
 use crate::schema::CompiledSchema;
 use crate::value::{Text, Value};
@@ -431,7 +431,8 @@ impl Check<'_> {
             (None, true, Some("an array")) => one_of_them(reference, dead.hop),
             (None, true, _) => None,
         };
-        let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
+        let sure = unmistakable(&name, dead.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near.as_deref());
+        let fix = fix.filter(|_| sure).map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
         // What was only seen so far may be more; and what may be missing ends no run.
         match (known.learned, reference.optional) {
             (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
@@ -459,8 +460,9 @@ impl Check<'_> {
         let near = if loose.unnamed { nearest(&name, loose.known.iter().map(Text::as_str)) } else { None };
         if let Some(text) = near.and_then(|near| replaced(reference, loose.hop, near)) {
             let message = format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known));
-            let fix = Fix::Value { pointer: pointer.into(), to: text.as_str().into() };
-            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, Some(fix));
+            let sure = unmistakable(&name, loose.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near);
+            let fix = sure.then(|| Fix::Value { pointer: pointer.into(), to: text.as_str().into() });
+            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, fix);
         }
         let message = match loose.unnamed {
             true => format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known)),

@@ -4,7 +4,7 @@ use super::super::node::{Branch, Conj, Node, Shape, Tri};
 use super::super::{engine, leaf, words};
 use super::{Bit, Check};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
-use crate::nearest::nearest;
+use crate::nearest::{nearest, unmistakable};
 use crate::schema::CompiledSchema;
 use crate::value::Value;
 
@@ -36,7 +36,8 @@ impl Check<'_> {
                     }
                     None => None,
                 };
-                let fix = near.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
+                let sure = near.filter(|_| value.as_str().and_then(|text| unmistakable(text, values.iter().copied())) == near);
+                let fix = sure.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
                 self.issues.push(SpecIssue {
                     severity: Severity::Error,
                     code: self.target.code,

@@ -4,7 +4,7 @@ use super::super::node::Conj;
 use super::super::words;
 use super::{Bit, Check};
 use crate::composite::spec::Fix;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, unmistakable};
 use crate::reference::template::RefPlan;
 use crate::value::Text;
 
@@ -22,7 +22,10 @@ impl Check<'_> {
             None if named.is_empty() => "take it out: there is nothing to give".into(),
             None => format!("take it out: only {} can be given", words::names(named)),
         };
-        let fix = near.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
+        // Two that may mean the same cannot both be it.
+        let alone = |near| given.iter().filter(|given| !named.contains(given) && nearest(given, [near]).is_some()).count() == 1;
+        let sure = near.filter(|near| unmistakable(key, named.iter().map(Text::as_str)) == Some(near) && alone(near));
+        let fix = sure.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
         self.error(self.target.code, message, Some(help), &pointer, None, fix);
     }
 
@@ -34,7 +37,7 @@ impl Check<'_> {
         };
         // One that was given under a wrong name was told as one too many.
         let misspelt = given.iter().filter(|given| !named.contains(given)).any(|given| nearest(given, [key.as_str()]).is_some());
-        if misspelt && self.issues.iter().any(|issue| matches!(&issue.fix, Some(Fix::Key { to, .. }) if to == key)) {
+        if misspelt && self.issues.iter().any(|issue| issue.help.as_deref() == Some(&format!("did you mean `{key}`?"))) {
             return;
         }
         let help = match argument.is_empty() {
@@ -79,7 +82,8 @@ impl Check<'_> {
             None if named.is_empty() => "take it out: it takes nothing".into(),
             None => format!("take it out: its steps look at {}", words::names(named)),
         };
-        let fix = near.map(|near| Fix::Key { pointer: pointer.into(), to: near.into() });
+        let sure = near.filter(|near| unmistakable(key, named.iter().map(Text::as_str)) == Some(near));
+        let fix = sure.map(|near| Fix::Key { pointer: pointer.into(), to: near.into() });
         self.warn(message, Some(help), pointer, None, fix);
     }
 
