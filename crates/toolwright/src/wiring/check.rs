@@ -77,7 +77,7 @@ pub(crate) fn step(pointer: &str, plan: &Plan, target: &Target<'_>, sources: &So
     let proved = match target.input.and_then(|input| Some((input, input.document()?))) {
         Some((schema, document)) => {
             let proved = check.mapping(Bit::Plan(plan), &engine::whole(document), pointer, "");
-            if !proved && check.issues.is_empty() {
+            if !proved && check.issues.is_empty() && !check.is_unread(pointer) {
                 check.literals(&Bit::Plan(plan), schema, pointer);
             }
             proved
@@ -272,6 +272,9 @@ impl Check<'_> {
 
     /// Something that is made of several parts, compared as a whole.
     fn whole(&mut self, plan: Bit<'_>, to: &Conj, pointer: &str, argument: &str) -> bool {
+        if self.is_unread(pointer) {
+            return false;
+        }
         let before = self.issues.len();
         let (node, certain) = self.made(&plan, pointer);
         if self.issues.len() > before {
@@ -306,6 +309,11 @@ impl Check<'_> {
                 false
             }
         }
+    }
+
+    /// Whether a reference inside could not be read, so that nobody knows what is there.
+    fn is_unread(&self, pointer: &str) -> bool {
+        self.bad.iter().any(|bad| bad.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     }
 
     fn relate(&mut self, from: &Conj, to: &Conj, slips: &mut Vec<Slip>) -> Rel {

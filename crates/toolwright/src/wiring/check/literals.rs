@@ -85,7 +85,7 @@ impl Check<'_> {
         if self.issues.len() > before {
             return false;
         }
-        match plan.value() {
+        match plan.value().filter(|_| !self.is_unread(pointer)) {
             Some(value) => self.literal(&value, to, pointer, argument, true),
             None => self.whole(plan, to, pointer, argument),
         }
