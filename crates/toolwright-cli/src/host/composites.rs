@@ -89,8 +89,12 @@ impl Build<'_> {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
             false => twice,
         };
-        let state = self.register(entry, &mut view, before.is_some() || own.is_some());
-        view.state = match (own, state, before) {
+        let literals = self.refused_literals(entry);
+        let state = self.register(entry, &mut view, before.is_some() || own.is_some() || !literals.is_empty());
+        // What the schema refuses as well was told.
+        let literals = literals.into_iter().filter(|issue| !self.is_wrong(entry, &issue.pointer)).collect();
+        let refused = self.issues(entry, literals);
+        view.state = match (own, refused.unwrap_or(state), before) {
             (Some(reason), _, _) => broken(reason),
             (None, State::Broken(reason), _) => broken(reason),
             (None, _, Some(state)) => state,
@@ -228,6 +232,14 @@ impl Build<'_> {
             self.findings.push(finding);
         }
         wrong.or(refused)
+    }
+
+    /// Whether something is known to be wrong at a place of the composite.
+    fn is_wrong(&self, entry: &CompositeEntry, pointer: &str) -> bool {
+        let place = entry.place_of(pointer, None, false);
+        let here = |finding: &&Finding| finding.labels.first().is_some_and(|label| label.span == place.span);
+        let owner = Owner::Composite(entry.id.clone());
+        self.findings.iter().filter(here).any(|finding| finding.severity == crate::diagnostic::Severity::Error && finding.owner == owner)
     }
 
     /// A missing `steps` was told when the file was read.

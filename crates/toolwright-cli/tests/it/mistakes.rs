@@ -278,3 +278,52 @@ fn an_input_schema_is_a_mapping() {
         assert_eq!(world.run("check").code, if value == "true" { 0 } else { 20 });
     }
 }
+
+/// A value in the file that the command line of its tool refuses in every run is told before any.
+#[test]
+fn a_literal_that_a_command_line_never_takes_is_told() {
+    let file = |mapping: &str| {
+        format!(
+            "sources:\n  s:\n    tools:\n      show: {{argv: [echo, \"{{text}}\", \"n={{n?}}\", \"{{more*?}}\"], effect: read}}\n      \
+             late: {{argv: [echo, --, \"{{text}}\"], stdin: \"{{in?}}\", effect: read}}\n      \
+             open: {{argv: [echo, \"{{any}}\"], effect: read, input: {{type: object, properties: {{any: {{}}}}, required: [any]}}}}\n      \
+             two: {{argv: [echo, \"{{a?}}{{b?}}\"], effect: read}}\n\
+             composites:\n  c:\n    steps:\n      - {{name: a, {mapping}}}\n"
+        )
+    };
+    for (mapping, told) in [
+        ("tool: show, inputMapping: {text: \"-x\"}", "`-x` begins with `-`"),
+        ("tool: show, inputMapping: {text: \"a\\0b\"}", "the value holds a NUL byte"),
+        ("tool: show, inputMapping: {text: x, n: \"a\\0b\"}", "the value holds a NUL byte"),
+        ("tool: show, inputMapping: {text: x, more: [a, \"-b\", $input.c]}", "`-b` begins with `-`"),
+        ("tool: open, inputMapping: {any: null}", "`any` is null"),
+        ("tool: open, inputMapping: {any: [1]}", "no form on a command line"),
+        ("tool: two, inputMapping: {a: \"-\", b: $input.b}", "`-…` begins with `-`"),
+    ] {
+        let world = World::new("literal_refused");
+        world.write("toolwright.yaml", &file(mapping));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("invalid_input: no run of `"), "{mapping}: {}", check.out);
+        assert!(check.out.contains(told) && check.out.lines().count() == 1, "{mapping}: {}", check.out);
+        assert_eq!(world.run("run c b=x c=x").code, 20, "{mapping}");
+    }
+    for mapping in [
+        "tool: show, inputMapping: {text: \"a-x\", n: \"-1\", more: []}",
+        "tool: show, inputMapping: {text: $input.text}",
+        "tool: two, inputMapping: {a: \"-x\"}",
+        "tool: two, inputMapping: {a: \"-x\", b: \"$input.b?\"}",
+        "tool: late, inputMapping: {text: \"-x\", in: \"a\\0b\"}",
+        "tool: two, inputMapping: {a: $input.a, b: \"-x\"}",
+        "tool: show, inputMapping: {text: \"$$x\"}",
+    ] {
+        let world = World::new("literal_taken");
+        world.write("toolwright.yaml", &file(mapping));
+        let check = world.run("check --format plain");
+        assert_eq!(check.code, 0, "{mapping}: {}", check.out);
+    }
+    // What the schema refuses as well is told once.
+    let world = World::new("literal_once");
+    world.write("toolwright.yaml", &file("tool: show, inputMapping: {text: null}"));
+    let check = world.run("check --format plain");
+    assert_eq!(check.out.lines().count(), 1, "{}", check.out);
+}

@@ -36,7 +36,7 @@ composites:
 "#, "check"),
         "Write one of the six forms, or use `strictMode: true`.";
     "reference_in_text", "a text mentions a reference inside other text",
-        "Only a text that is one reference from beginning to end is resolved.",
+        "Only a text that is one reference from beginning to end is resolved, as `$input.topic` is; `${input.topic}`, `{{input.topic}}`, `$(prev)` and `$.input.topic` are text.",
         file(r#"sources:
   s:
     tools:
