@@ -252,6 +252,7 @@ impl Build<'_> {
         let named = ["is not a field", "takes no argument", "takes no member"].iter().any(|words| issue.message.contains(words));
         let key = named || matches!(issue.fix, Some(Fix::Key { .. }));
         let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let alias = entry.alias_to(&issue.pointer, &place.span);
         if issue.code == "invalid_schema" {
             place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
         }
@@ -259,8 +260,13 @@ impl Build<'_> {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
+        let mut finding = finding.at(&place.source, place.span, "");
+        if let Some(used) = alias {
+            // The text is written once, for several steps: which of them is wrong is not seen there.
+            finding.message.push_str(&format!(" ({}, which takes it from here)", step_named(entry, &issue.pointer)));
+            finding = finding.at(&place.source, used, "taken from there");
+        }
         let finding = finding
-            .at(&place.source, place.span, "")
             .maybe_help(issue.help.clone())
             .maybe_edit(issue.fix.as_ref().and_then(|fix| entry.edit_of(fix)))
             .owner(Owner::Composite(entry.id.clone()));
@@ -281,6 +287,17 @@ impl Build<'_> {
             }
             _ => with_the_other_place(finding, entry, issue),
         }
+    }
+}
+
+/// `step `b``, or what else a pointer leads into.
+fn step_named(entry: &CompositeEntry, pointer: &str) -> String {
+    let index = pointer.strip_prefix("/steps/").and_then(|rest| rest.split('/').next());
+    let name = index.and_then(|index| entry.spec.pointer(&format!("/steps/{index}/name")).and_then(Value::as_str));
+    match (name, index) {
+        (Some(name), _) => format!("step `{name}`"),
+        (None, Some(index)) => format!("step {index}"),
+        (None, None) => format!("composite `{}`", entry.id),
     }
 }
 
