@@ -125,6 +125,15 @@ impl CompositeEntry {
         Place { source, span }
     }
 
+    /// Where an alias stands through which a pointer leads to a place further up: the last key before it on the way.
+    pub(crate) fn alias_to(&self, pointer: &str, place: &Span) -> Option<Span> {
+        let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
+        let keys = ends.filter_map(|end| self.node.key_of(pointer.get(..end)?));
+        // What an alias stands for comes before it.
+        let below = keys.filter(|key| key.start > place.end).last();
+        below.or_else(|| (self.place.span.start > place.end).then(|| self.place.span.clone()))
+    }
+
     /// What the core would change in the specification, as a change of the file.
     pub(crate) fn edit_of(&self, fix: &Fix) -> Option<Edit> {
         let file = self.place.source.text();

@@ -96,7 +96,7 @@ impl<'e> Reader<'e> {
     }
 
     fn unknown_member(&mut self, entry: &Entry, shape: &Shape, meant: Option<&str>) {
-        let message = format!("{} has no member `{}`", shape.what, entry.key);
+        let message = format!("{} has no member `{}`", shape.what, crate::style::cut(&entry.key, KEY_COLUMNS_MAX));
         let help = did_you_mean(&entry.key, shape.names()).unwrap_or_else(|| {
             let names: Vec<String> = shape.names().map(|name| format!("`{name}`")).collect();
             format!("there are {}", names.join(", "))
@@ -342,6 +342,9 @@ impl<'e> Reader<'e> {
         None
     }
 }
+
+/// Columns of a key that a message shows.
+const KEY_COLUMNS_MAX: usize = 80;
 
 /// Characters of a tool's id.
 const ID_BYTES_MAX: usize = 128;

@@ -267,6 +267,14 @@ fn a_file_that_may_only_be_read_or_has_two_names_is_left_alone() {
     }
 }
 
+/// A diff is what a person decides by.
+#[test]
+fn what_cannot_be_seen_is_written_out_in_the_diff() {
+    let world = world("fix_unseen", "compositse: {} #\ta\u{200d}b\n");
+    let done = world.run("check --fix --dry-run --format plain");
+    assert!(done.err.contains("+composites: {} #    a\\u{200d}b"), "{}", done.err);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_keeps_its_permissions_and_a_link_stays_one() {

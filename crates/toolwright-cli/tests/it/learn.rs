@@ -234,3 +234,19 @@ fn no_secret_is_learned() {
     assert_eq!(world.run("run t").code, 0);
     assert_eq!(world.run("check --deny warnings").code, 0);
 }
+
+#[test]
+fn an_entry_that_contradicts_itself_is_not_taken() {
+    let world = world("learn_contradiction");
+    world.write("one.json", "{\"id\": 1}");
+    assert_eq!(world.run("learn silent --from one.json").code, 0);
+    let whole = world.read(LEARNED);
+    for (from, to, why) in
+        [("\"unchanged\": 0", "\"unchanged\": 9", "more outputs brought nothing new"), ("\"outputs\": 1", "\"outputs\": 0", "of no output")]
+    {
+        assert!(whole.contains(from), "{whole}");
+        world.write(LEARNED, &whole.replace(from, to));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("learned_unusable") && check.out.contains(why), "{}", check.out);
+    }
+}
