@@ -135,29 +135,20 @@ impl Engine {
         let beside = with_dependents(wanted.union(&given).cloned().collect(), &dependents(to));
         wanted.extend(beside.into_iter().filter(|key| !given.contains(key)));
         let (Some(mine), Some(theirs)) = (self.named(from), self.named(to)) else { return Rel::UNKNOWN };
-        let mut keys: Vec<&Text> = Vec::with_capacity(mine.len() + theirs.len());
         let marks = self.pattern_witnesses(from);
         let mut seen = HashSet::new();
-        for key in mine.iter().chain(&theirs).chain(&given).chain(&wanted).chain(&marks) {
-            if seen.insert(key) {
-                keys.push(key);
-            }
-        }
-        let sizes_given = sizes(from);
+        let keys = mine.iter().chain(&theirs).chain(&given).chain(&wanted).chain(&marks).filter(|key| seen.insert(*key));
+        let keys: Vec<&Text> = keys.collect();
         let independent = is_independent(from);
         let together = given.union(&wanted).count() as u64;
-        let sizes_wanted = sizes(to);
-        if sizes_given.most.is_some_and(|most| most < together) {
-            let what = format!("objects of at most {} members", sizes_given.most.unwrap_or_default());
-            self.slip(what);
+        if let Some(most) = sizes(from).most.filter(|most| *most < together) {
+            self.slip(format!("objects of at most {most} members"));
             return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
         }
         let says = speaks_of_members(from);
-        let mut all = Rel { accepts: Tri::Yes, rejects: Tri::No };
+        let fits_in = sizes(to).most.is_none_or(|most| most >= together);
+        let mut all = Rel { accepts: Tri::of(fits_in), rejects: Tri::No };
         let mut possible = Possible::default();
-        if sizes_wanted.most.is_some_and(|most| most < together) {
-            all.accepts = Tri::No;
-        }
         for key in keys {
             if !self.tick() {
                 return Rel::UNKNOWN;
@@ -188,10 +179,7 @@ impl Engine {
                     all.rejects = all.rejects.or(Tri::Unknown);
                 }
             }
-            let rel = self.within(segment(key), |this| this.relate_all(&from_member, &to_member));
-            // Where nothing is said of a member, everything that is taken may come.
-            let free = from_member.is_empty() && rel.accepts == Tri::Unknown && to_member.iter().all(|item| matches!(item, Item::Place(_)));
-            let rel = if free { Rel { accepts: self.all_inhabited(&to_member), ..rel } } else { rel };
+            let rel = self.within(segment(key), |this| this.member_taken(&from_member, &to_member));
             let certain = always || independent;
             // What nobody spoke of is hardly ever sent.
             let rejects = if always || named || rel.rejects != Tri::Yes { rel.rejects } else { Tri::Unknown };
@@ -208,6 +196,13 @@ impl Engine {
         self.sizes(from, to, possible, &mut all);
         self.names(from, to, &mine, &given, &mut all);
         self.checked_inhabited(from, all)
+    }
+
+    fn member_taken(&mut self, from: &Conj, to: &Conj) -> Rel {
+        let rel = self.relate_all(from, to);
+        // Where nothing is said of a member, everything that is taken may come.
+        let free = from.is_empty() && rel.accepts == Tri::Unknown && to.iter().all(|item| matches!(item, Item::Place(_)));
+        if free { Rel { accepts: self.all_inhabited(to), ..rel } } else { rel }
     }
 
     fn all_inhabited(&mut self, conj: &Conj) -> Tri {
