@@ -15,6 +15,8 @@ mod brute;
 mod configuration;
 #[path = "wiring/fuzz.rs"]
 mod fuzz;
+#[path = "wiring/hostile.rs"]
+mod hostile;
 #[expect(clippy::indexing_slicing, reason = "what is made here has the members that it was made with")]
 #[path = "wiring/schemas.rs"]
 mod schemas;

@@ -17,6 +17,7 @@ pub(crate) mod reconcile;
 pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod units;
+mod withheld;
 pub(crate) mod yaml;
 
 use std::path::PathBuf;

@@ -286,6 +286,11 @@ pub(crate) fn unmistakable<'k>(given: &str, known: impl IntoIterator<Item = &'k 
     toolwright::nearest::unmistakable(given, known)
 }
 
+/// The word of the format that `given` can only be a misspelling of.
+pub(crate) fn unmistakable_keyword<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    toolwright::nearest::unmistakable_keyword(given, known)
+}
+
 /// `did you mean ...`, when something near is known.
 pub(crate) fn did_you_mean<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     nearest(given, known).map(|name| format!("did you mean `{name}`?"))

@@ -7,6 +7,7 @@ mod composites;
 mod layers;
 mod learned;
 mod leaves;
+mod literals;
 mod needs;
 mod order;
 mod reconcile;

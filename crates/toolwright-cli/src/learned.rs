@@ -164,6 +164,12 @@ impl LearnedTool {
         };
         let rest = Value::Object(object.without("pinned").without("schema"));
         let learned = Learned::from_value(&rest).map_err(|error| (error.pointer, error.message))?;
+        if learned.unchanged() > learned.outputs() {
+            return wrong("/unchanged", "more outputs brought nothing new than there were");
+        }
+        if learned.outputs() == 0 && rest.get("seen").and_then(Value::as_object).is_some_and(|seen| !seen.is_empty()) {
+            return wrong("/outputs", "something was seen, and of no output");
+        }
         // What a person changed counts while it is pinned; otherwise it follows from what was seen.
         let schema = match object.get("schema") {
             Some(schema) if pinned => schema.clone(),

@@ -32,6 +32,8 @@ pub(crate) struct LockFile {
     pub(crate) beside: Beside,
     pub(crate) layer: Layer,
     sources: BTreeMap<String, Tools>,
+    /// Something in it is not as it was written.
+    damaged: bool,
 }
 
 /// What is different about a source.
@@ -63,7 +65,7 @@ impl LockFile {
                 return None;
             }
         };
-        let mut file = Self { beside, layer, sources: BTreeMap::new() };
+        let mut file = Self { beside, layer, sources: BTreeMap::new(), damaged: false };
         let Some(value) = value else { return Some(file) };
         let mut wrong = Vec::new();
         for (source, pointer, written) in value.get("sources").into_iter().flat_map(|sources| members(sources, "/sources")) {
@@ -87,8 +89,14 @@ impl LockFile {
         if value.get("sources").is_none_or(|sources| sources.as_object().is_none()) {
             wrong.push(file.beside.wrong("", "`sources` is missing, or no object"));
         }
+        file.damaged = !wrong.is_empty();
         findings.extend(wrong);
         Some(file)
+    }
+
+    /// Whether something in it is not as it was written.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged
     }
 
     /// What a server listed, in the form in which it lists it; `None` when nothing is known of it.
@@ -112,7 +120,8 @@ impl LockFile {
                 let what = match (before.get(tool), now.get(tool)) {
                     (None, _) => What::Added,
                     (_, None) => What::Removed,
-                    (Some(before), Some(now)) if before.get(HASH) == now.get(HASH) => continue,
+                    // The hash that is written there may be of another text.
+                    (Some(before), Some(now)) if before.get(HASH) == now.get(HASH) && hash(before) == hash(now) => continue,
                     (Some(before), Some(now)) => What::Changed(different(before, now)),
                 };
                 changes.push(Change { source: source.clone(), tool: tool.clone(), what });
@@ -172,7 +181,8 @@ fn sorted(value: &Value) -> Value {
 fn different(before: &Value, now: &Value) -> Vec<String> {
     let keys = |tool: &Value| tool.as_object().into_iter().flat_map(|tool| tool.keys().cloned()).collect::<Vec<_>>();
     let all: BTreeSet<String> = keys(before).into_iter().chain(keys(now)).map(|key| key.to_string()).filter(|key| key != HASH).collect();
-    all.into_iter().filter(|key| before.get(key).map(sorted) != now.get(key).map(sorted)).collect()
+    let others: Vec<String> = all.into_iter().filter(|key| before.get(key).map(sorted) != now.get(key).map(sorted)).collect();
+    if others.is_empty() { vec![HASH.to_owned()] } else { others }
 }
 
 #[cfg(test)]

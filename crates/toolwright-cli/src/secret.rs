@@ -158,9 +158,91 @@ impl Secrets {
     }
 }
 
+/// Words that mean something to a schema wherever they stand: one of them is no secret.
+const SCHEMA_WORDS: [&str; 20] = [
+    "string",
+    "number",
+    "integer",
+    "boolean",
+    "object",
+    "array",
+    "format",
+    "pattern",
+    "default",
+    "examples",
+    "required",
+    "properties",
+    "additionalProperties",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+];
+
+/// What is learned from in the place of a text that holds a secret: longer than any word that is learned, and of no format.
+const NO_WORD: &str = "[secret] (a text that holds a value of `env` or `headers`, which nobody is to know)";
+
+impl Secrets {
+    /// What a server says, as it may be kept in a file: every known value replaced, also in keys.
+    pub(crate) fn mask_whole(&self, value: &toolwright::Value) -> toolwright::Value {
+        use toolwright::Value;
+        let masked = |text: &str| if SCHEMA_WORDS.contains(&text) { text.to_owned() } else { self.mask(text) };
+        match value {
+            Value::String(text) => Value::from(masked(text)),
+            Value::Array(items) => Value::array(items.as_slice().iter().map(|item| self.mask_whole(item))),
+            Value::Object(members) => {
+                let mut kept: Vec<(String, Value)> = Vec::new();
+                for (key, value) in members.iter() {
+                    let key = masked(key);
+                    // Of two keys that look the same now, one is enough.
+                    if !kept.iter().any(|(other, _)| *other == key) {
+                        kept.push((key, self.mask_whole(value)));
+                    }
+                }
+                Value::object(kept)
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// An output as it may be learned from: without members whose name holds a secret, and of a text that holds one only
+    /// that it is a text.
+    pub(crate) fn learnable(&self, value: &toolwright::Value) -> toolwright::Value {
+        use toolwright::Value;
+        match value {
+            Value::String(text) if self.mask(text) != text.as_str() => Value::from(NO_WORD),
+            Value::Array(items) => Value::array(items.as_slice().iter().map(|item| self.learnable(item))),
+            Value::Object(members) => {
+                let kept = members.iter().filter(|(key, _)| self.mask(key) == key.as_str());
+                Value::object(kept.map(|(key, value)| (key.clone(), self.learnable(value))))
+            }
+            other => other.clone(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Secret, Secrets};
+    use super::{NO_WORD, Secret, Secrets};
+
+    #[test]
+    fn keys_are_masked_in_what_is_kept_and_left_out_of_what_is_learned() {
+        let mut secrets = Secrets::default();
+        secrets.add("hunter22");
+        secrets.add("string");
+        let raw = toolwright::json!({ "properties": { "hunter22": { "type": "string" }, "xhunter22": {} }, "required": ["hunter22"], "code": "hunter22" });
+        let kept = r#"{"properties":{"[secret]":{"type":"string"},"x[secret]":{}},"required":["[secret]"],"code":"[secret]"}"#;
+        assert_eq!(secrets.mask_whole(&raw).to_json_string(), kept);
+        let output = toolwright::json!([{ "hunter22": 1, "code": "hunter22", "n": 1.50 }]);
+        assert_eq!(secrets.learnable(&output), toolwright::json!([{ "code": NO_WORD, "n": 1.50 }]));
+        let mut learned = toolwright::schema::Learned::default();
+        (0..50).for_each(|at| learned.add(&secrets.learnable(&toolwright::Value::from(if at % 2 == 0 { "hunter22" } else { "none" }))));
+        assert_eq!(learned.schema().to_json()["type"], "string");
+        assert!(learned.schema().get("enum").is_none() && !learned.to_value().to_json_string().contains("secret"));
+    }
 
     #[test]
     fn a_secret_prints_as_a_mask() {

@@ -21,8 +21,8 @@ const GUARD: &str = "guard-server";
 /// The hidden first word that makes this program the guard of running commands.
 const COMMAND_GUARD: &str = "guard-commands";
 
-/// A command line as a tool.
-pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, Vec<Finding>> {
+/// A command line as its adapter takes it.
+pub(crate) fn command_line(source: &Source, entry: &CommandEntry) -> CommandTool {
     let mut tool = CommandTool::new(
         entry.id.as_str(),
         entry.description.as_str(),
@@ -59,7 +59,12 @@ pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, 
         effect_from: if entry.effect.is_some() { "declared".into() } else { "".into() },
     };
     tool.secrets = source.secrets.exposed();
-    tool.into_tool().map_err(|error| {
+    tool
+}
+
+/// A command line as a tool.
+pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, Vec<Finding>> {
+    command_line(source, entry).into_tool().map_err(|error| {
         let issues = error.issues.into_iter();
         issues
             .map(|issue| {

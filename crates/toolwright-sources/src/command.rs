@@ -69,7 +69,7 @@ mod signature;
 mod tail;
 mod template;
 
-pub use error::{CommandError, CommandIssue, CommandIssueKind, Place};
+pub use error::{CommandError, CommandIssue, CommandIssueKind, Place, RefusedArgument};
 pub use lookup::Environment;
 pub use output::Stdout;
 pub use process::guard;
@@ -218,20 +218,32 @@ impl CommandTool {
         toolwright::Fingerprint::of(code.to_json_string()).to_string()
     }
 
-    /// Checks the declaration and makes a tool of it. Nothing is started and no file is looked at.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the declaration, each with its place.
-    pub fn into_tool(self) -> Result<ToolDef, CommandError> {
-        let declared = Declared {
+    fn declared(&self) -> Declared<'_> {
+        Declared {
             argv: &self.argv,
             stdin: self.stdin.as_ref(),
             input_schema: self.input_schema.as_ref(),
             end_of_options: self.end_of_options,
             env: &self.env,
             idempotency_key: self.idempotency_key.as_ref(),
-        };
-        let (plan, input_schema) = plan::plan(&declared).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
+        }
+    }
+
+    /// What every call with these arguments would be refused for, whatever the values of the `unknown` ones are: a value that the
+    /// program would read as an option, one that no command line can hold. Arguments that are neither are not given. Nothing is
+    /// said of a declaration that is wrong itself.
+    pub fn refused(&self, arguments: &Value, unknown: &[&str]) -> Vec<RefusedArgument> {
+        let Ok((plan, _)) = plan::plan(&self.declared()) else { return Vec::new() };
+        let refused = argv::refused(&plan, arguments, unknown, &Secrets::new(self.secrets.iter().cloned()));
+        refused.into_iter().map(|issue| RefusedArgument { pointer: issue.pointer, message: issue.message, help: issue.help }).collect()
+    }
+
+    /// Checks the declaration and makes a tool of it. Nothing is started and no file is looked at.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the declaration, each with its place.
+    pub fn into_tool(self) -> Result<ToolDef, CommandError> {
+        let (plan, input_schema) = plan::plan(&self.declared()).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
         let version = self.version();
         let mut origin = self.origin;
         origin.kind = "command".into();

@@ -158,7 +158,11 @@ pub const WIRING_STEPS_MAX: u32 = 20_000;
 pub const WIRING_COMPOSITE_STEPS_MAX: u32 = 400_000;
 
 /// What asking the library about one leaf counts as, in steps.
-pub const WIRING_LIBRARY_STEPS: u32 = 40;
+pub const WIRING_LIBRARY_STEPS: u32 = 64;
+
+/// Kinds and constraints of strings or numbers, of both sides, about which the library is asked at once; its work grows
+/// faster than their number.
+pub const WIRING_LIBRARY_PARTS_MAX: usize = 48;
 
 /// How deep a check goes into two schemas at the same time.
 pub const WIRING_DEPTH_MAX: u32 = 48;

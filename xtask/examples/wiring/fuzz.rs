@@ -10,7 +10,7 @@ use toolwright::wiring::{self, Verdict};
 
 use super::brute::{Evidence, Generator, validator, word};
 use super::schemas::{self, Pair};
-use super::{Failure, cpu, milliseconds};
+use super::{Failure, cpu, hostile, milliseconds};
 
 /// One pair of so many is judged by brute force too, when it is small enough for that.
 const JUDGED: u64 = 10;
@@ -33,6 +33,12 @@ pub(super) fn run(first: u64, pairs: u64) -> Result<(), Failure> {
     let mut slowest: BTreeMap<&str, Slowest> = BTreeMap::new();
     let mut told: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut total, mut judged, mut unjudged, mut contradictions) = (Duration::ZERO, 0_u64, 0_u64, Vec::new());
+    for (id, pair) in (0..).zip(hostile::pairs()?) {
+        let (verdict, time) = timed(&pair);
+        if slowest.get(pair.family).is_none_or(|slowest| slowest.time < time) {
+            slowest.insert(pair.family, Slowest { time, id, family: pair.family, verdict: word(&verdict) });
+        }
+    }
     for id in first..first.saturating_add(pairs) {
         let pair = schemas::pair(id)?;
         let (verdict, time) = timed(&pair);

@@ -32,17 +32,19 @@ pub(crate) async fn check(app: &App, how: &CheckArgs) -> Exit {
     let mut plan = fix::Plan::default();
     if how.fix {
         plan = fix::plan(&host.findings, &places);
+        let makes = !how.dry_run && !plan.edits.is_empty();
+        if makes && let Err(finding) = fix::apply(&plan.edits, &places) {
+            return app.fail(vec![*finding], Exit::DoesNotCheck);
+        }
+        // What is shown as made was made.
         show(app, &plan);
-        if !how.dry_run && !plan.edits.is_empty() {
-            if let Err(finding) = fix::apply(&plan.edits, &places) {
-                return app.fail(vec![*finding], Exit::DoesNotCheck);
-            }
+        if makes {
             host = match look(app, how).await {
                 Ok((host, _)) => host,
                 Err(exit) => return exit,
             };
         }
-        told(app, &plan, how);
+        told(app, &plan, how, host.findings.is_empty());
     }
     leave_at_next();
     let refused = only_refusals(&host, &host.findings);
@@ -92,7 +94,7 @@ fn deny(findings: &mut [Finding], denied: &[String]) -> bool {
     warnings.map(|finding| finding.severity = Severity::Error).count() > 0
 }
 
-/// Shows the changes before they are made: with the findings for people, beside them for scripts, and in the document as JSON.
+/// Shows the changes: with the findings for people, beside them for scripts, and in the document as JSON.
 fn show(app: &App, plan: &fix::Plan) {
     let mut text = diagnostic::diff(&plan.edits, app.output.out);
     for (edit, why) in &plan.left {
@@ -103,9 +105,10 @@ fn show(app: &App, plan: &fix::Plan) {
 }
 
 /// Says how many changes were made.
-fn told(app: &App, plan: &fix::Plan, how: &CheckArgs) {
+fn told(app: &App, plan: &fix::Plan, how: &CheckArgs, clean: bool) {
     let changes = number(plan.edits.len(), "change", "changes");
     let text = match (plan.edits.is_empty(), how.dry_run) {
+        (true, _) if clean => "nothing was changed: there is nothing to mend".to_owned(),
         (true, _) => "nothing was changed: no finding leaves only one way to mend it".to_owned(),
         (false, true) => format!("{changes} would be made"),
         (false, false) => format!("{changes} made"),
@@ -126,6 +129,9 @@ fn print(app: &App, host: &Host, how: &CheckArgs, plan: &fix::Plan) {
     match app.output.format {
         Format::Json => {
             let mut document = diagnostic::to_json(findings);
+            if let Some(object) = document.as_object_mut() {
+                object.insert("notChecked".into(), json!(not_checked(host)));
+            }
             if let (true, Some(object)) = (how.fix, document.as_object_mut()) {
                 let left = plan.left.iter().map(|(edit, _)| edit);
                 object.insert("applied".into(), json!(!how.dry_run && !plan.edits.is_empty()));
@@ -134,7 +140,13 @@ fn print(app: &App, host: &Host, how: &CheckArgs, plan: &fix::Plan) {
             }
             app.output.json(&document);
         }
-        Format::Plain => app.output.result(&app.output.findings(findings)),
+        Format::Plain => {
+            app.output.result(&app.output.findings(findings));
+            let unchecked = not_checked(host);
+            if !unchecked.is_empty() {
+                app.output.note(&format!("{}\n", unchecked_words(&unchecked)));
+            }
+        }
         Format::Human => {
             let mut text = app.output.findings_on_stdout(findings);
             if !text.is_empty() {
@@ -168,7 +180,9 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
     let tools = host.tools.iter().filter(|tool| tool.inside.is_none()).count();
     let composites = host.tools.len() - tools;
     let what = format!("{}, {}", number(tools, "tool", "tools"), number(composites, "composite", "composites"));
+    let unchecked = not_checked(host);
     let wrong = match (errors, warnings) {
+        (0, 0) if !unchecked.is_empty() => "nothing is wrong in what was checked".to_owned(),
         (0, 0) => "nothing is wrong".to_owned(),
         (0, warnings) => number(warnings, "warning", "warnings"),
         (errors, 0) => number(errors, "error", "errors"),
@@ -180,5 +194,26 @@ fn summary(host: &Host, findings: &[Finding]) -> String {
         count if findings.len() == count => "; `toolwright check --fix` mends them".to_owned(),
         count => format!("; `toolwright check --fix` mends {count} of them"),
     };
-    format!("{what}: {wrong}{mendable}\n")
+    let unchecked = match unchecked.as_slice() {
+        [] => String::new(),
+        many => format!("{}\n", unchecked_words(many)),
+    };
+    format!("{what}: {wrong}{mendable}\n{unchecked}")
+}
+
+/// Composites that could not be checked, since tools of theirs are not known.
+fn not_checked(host: &Host) -> Vec<&str> {
+    let unknown = host.tools.iter().filter(|tool| tool.inside.is_some() && matches!(tool.state, State::Unavailable(_)));
+    unknown.map(|tool| tool.id.as_str()).collect()
+}
+
+/// Composites that are named when they were not checked.
+const UNCHECKED_SHOWN_MAX: usize = 5;
+
+fn unchecked_words(ids: &[&str]) -> String {
+    let names: Vec<String> = ids.iter().take(UNCHECKED_SHOWN_MAX).map(|id| format!("`{}`", crate::style::one_line(id))).collect();
+    let more = if ids.len() > UNCHECKED_SHOWN_MAX { ", …" } else { "" };
+    let were = if ids.len() == 1 { "was" } else { "were" };
+    let composites = number(ids.len(), "composite", "composites");
+    format!("{composites} {were} not checked, since the tools of a source are not known: {}{more}", names.join(", "))
 }

@@ -144,7 +144,7 @@ async fn outputs(app: &App, host: &mut Host, args: &LearnArgs) -> Result<Vec<Val
         let read: Vec<_> = args.from.iter().map(|path| input::outputs_in(path)).collect();
         let wrong: Vec<Finding> = read.iter().filter_map(|read| read.as_ref().err()).map(|finding| (**finding).clone()).collect();
         return match wrong.is_empty() {
-            true => Ok(read.into_iter().flatten().flatten().map(|output| host.secrets.mask_value(&output)).collect()),
+            true => Ok(read.into_iter().flatten().flatten().map(|output| host.secrets.learnable(&output)).collect()),
             false => Err(app.fail(wrong, Exit::Usage)),
         };
     }
@@ -165,7 +165,7 @@ async fn outputs(app: &App, host: &mut Host, args: &LearnArgs) -> Result<Vec<Val
         let invocation = Invocation::new(tool.id.as_str(), input.clone()).run_id(journal::new_run_id());
         let result = run::call(app, host, None, invocation).await?;
         let result = result.map_err(|error| failure::tell(app.output, &error, &tool.id, host, None))?;
-        outputs.extend(result.output.map(|output| host.secrets.mask_value(&output)));
+        outputs.extend(result.output.map(|output| host.secrets.learnable(&output)));
     }
     Ok(outputs)
 }

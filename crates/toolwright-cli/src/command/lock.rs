@@ -24,7 +24,7 @@ struct Plan {
     /// Servers that the configuration names.
     there: BTreeSet<String>,
     changes: Vec<Change>,
-    /// A server without a tool is new too.
+    /// A server without a tool is new too, and a damaged file is written anew.
     writes: bool,
 }
 
@@ -88,11 +88,11 @@ fn plan(file: LockFile, servers: &[(String, Layer)], host: &Host) -> Plan {
     let own = servers.iter().filter(|(_, layer)| *layer == file.layer);
     let there: BTreeSet<String> = own.map(|(name, _)| name.clone()).collect();
     // The file may be shared, and a server may put into a description whatever it was started with.
-    let kept = |raw: &toolwright::Value| lock::kept(&host.secrets.mask_value(raw));
+    let kept = |raw: &toolwright::Value| lock::kept(&host.secrets.mask_whole(raw));
     let offered = host.offered.iter().filter(|(source, _)| there.contains(source));
     let asked: BTreeMap<String, Tools> = offered.map(|(source, raw)| (source.clone(), raw.iter().filter_map(kept).collect())).collect();
     let changes = file.changes(&asked, &there);
-    let writes = !changes.is_empty() || asked.keys().any(|source| !file.knows(source));
+    let writes = !changes.is_empty() || file.is_damaged() || asked.keys().any(|source| !file.knows(source));
     Plan { file, asked, there, changes, writes }
 }
 
@@ -118,6 +118,9 @@ fn shown(app: &App, plans: &[Plan], host: &Host) -> String {
         let empty = plan.asked.iter().filter(|(source, tools)| tools.is_empty() && !plan.file.knows(source));
         for (source, _) in empty {
             let _ = writeln!(out, "  {}  {}: no tools", style.green("new    "), one_line(source));
+        }
+        if plan.changes.is_empty() && plan.file.is_damaged() {
+            let _ = writeln!(out, "  {}  the file itself, which cannot be read as it is", style.yellow("changed"));
         }
         out.push('\n');
     }

@@ -10,7 +10,7 @@ use super::members::COMPOSITE;
 use super::reader::{Place, Reader};
 use super::source::{ExampleEntry, examples};
 use super::yaml::{Entry, Kind, Node, write};
-use crate::diagnostic::{Edit, Owner, Span, unmistakable};
+use crate::diagnostic::{Edit, Owner, Span};
 
 /// A composite as the file describes it.
 #[derive(Debug)]
@@ -125,28 +125,25 @@ impl CompositeEntry {
         Place { source, span }
     }
 
-    /// What the core would change in the specification, as a change of the file; only of what can be a slip of the pen.
+    /// Where an alias stands through which a pointer leads to a place further up: the last key before it on the way.
+    pub(crate) fn alias_to(&self, pointer: &str, place: &Span) -> Option<Span> {
+        let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
+        let keys = ends.filter_map(|end| self.node.key_of(pointer.get(..end)?));
+        // What an alias stands for comes before it.
+        let below = keys.filter(|key| key.start > place.end).last();
+        below.or_else(|| (self.place.span.start > place.end).then(|| self.place.span.clone()))
+    }
+
+    /// What the core would change in the specification, as a change of the file.
     pub(crate) fn edit_of(&self, fix: &Fix) -> Option<Edit> {
         let file = self.place.source.text();
-        // The signs between the names of a reference may all be wrong, and it is still clear what was meant.
-        let letters = |text: &str| match text.starts_with('$') {
-            true => text.chars().filter(|c| c.is_alphanumeric()).collect::<String>(),
-            false => text.to_owned(),
-        };
-        let slip = |old: &str, new: &str| old != new && unmistakable(&letters(old), [letters(new).as_str()]).is_some();
         let (span, to) = match fix {
             Fix::Value { pointer, to } => {
                 let node = self.node.exactly(pointer)?;
-                let texts = (node.text(), to.as_str());
-                if let (Some(old), Some(new)) = texts
-                    && !slip(old, new)
-                {
-                    return None;
-                }
                 (node.span.clone(), write::value(file, node, to)?)
             }
             Fix::Key { pointer, to } => {
-                let entry = self.node.entry_at(pointer).filter(|entry| slip(&entry.key, to))?;
+                let entry = self.node.entry_at(pointer)?;
                 (entry.key_span.clone(), write::key(file, &entry.key_span, &entry.key, to)?)
             }
             _ => return None,

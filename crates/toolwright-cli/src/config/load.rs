@@ -97,6 +97,7 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     }
     if let Some(root) = root.filter(|root| root.entries().is_some() || !is_empty(root)) {
         members(&mut reader, config, &mut file, &root, &base);
+        super::withheld::withhold(&mut reader.findings, &root);
         file.root = Some(root);
     }
     hidden.extend(super::hidden::by_value(source.text(), &reader.secrets));

@@ -45,6 +45,8 @@ const DURATION: &str = r#"{"type": "string", "pattern": "^[0-9.]+ ?(ms|s|m|min|h
 const SIZE: &str = r#"{"type": ["string", "integer"], "examples": ["64KiB", "1MiB"]}"#;
 const VARIABLES: &str = r#"{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}"#;
 const SCHEMA: &str = r#"{"type": ["object", "boolean"]}"#;
+/// Of an input: arguments are always an object, and their schema says which.
+const INPUT_SCHEMA: &str = r#"{"type": "object"}"#;
 const EFFECT_SCHEMA: &str = r##"{"anyOf": [{"enum": ["read", "write", "idempotent"], "enumDescriptions": ["changes nothing", "changes something, and again when it is called twice", "changes something, and nothing more when it is called twice"]}, {"$ref": "#/$defs/effect"}]}"##;
 const EXAMPLES: &str = r##"{"type": "array", "items": {"$ref": "#/$defs/example"}}"##;
 const ANYTHING: &str = "true";
@@ -113,7 +115,7 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         ),
         member("stdin", TEXT, "what the command reads, with {name} as in argv"),
         member("effect", EFFECT_SCHEMA, "what calling it does to the world; absent = not declared"),
-        member("input", SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
+        member("input", INPUT_SCHEMA, "JSON Schema of the arguments; absent = from the placeholders"),
         member("output", SCHEMA, "JSON Schema of the output"),
         member(
             "stdout",
@@ -260,7 +262,7 @@ pub(crate) const COMPOSITE: Shape = Shape {
         member("mode", r#"{"const": "compose"}"#, "the only mode there is"),
         member("description", TEXT, "what the composite is for; absent = the tools of its steps"),
         member("title", TEXT, "a name for people"),
-        member("input", SCHEMA, "JSON Schema of the input"),
+        member("input", INPUT_SCHEMA, "JSON Schema of the input"),
         member("strictMode", FLAG, "the dialect of references: true (default) is the strict one"),
         member("steps", r##"{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}"##, "the steps, in the order they run"),
         member("output", ANYTHING, "a mapping that makes the output after the last step"),

@@ -10,7 +10,7 @@ use super::members::Shape;
 use super::units;
 use super::yaml::{Entry, Kind, Meaning, Node, write};
 use crate::code;
-use crate::diagnostic::{Edit, Finding, Owner, SourceText, Span, did_you_mean, nearest, unmistakable};
+use crate::diagnostic::{Edit, Finding, Owner, SourceText, Span, did_you_mean, nearest, unmistakable, unmistakable_keyword};
 use crate::secret::{Secret, Secrets};
 
 /// A place in one of the files.
@@ -77,7 +77,7 @@ impl<'e> Reader<'e> {
         };
         let unknown: Vec<&Entry> = entries.iter().filter(|entry| !shape.names().any(|name| name == entry.key)).collect();
         for entry in &unknown {
-            let meant = unmistakable(&entry.key, shape.names().filter(|name| node.get(name).is_none()));
+            let meant = unmistakable_keyword(&entry.key, shape.names().filter(|name| node.get(name).is_none()));
             // Two that may mean the same cannot both be it.
             let alone = unknown.iter().filter(|other| nearest(&other.key, meant).is_some()).count() == 1;
             self.unknown_member(entry, shape, meant.filter(|_| alone));
@@ -96,7 +96,7 @@ impl<'e> Reader<'e> {
     }
 
     fn unknown_member(&mut self, entry: &Entry, shape: &Shape, meant: Option<&str>) {
-        let message = format!("{} has no member `{}`", shape.what, entry.key);
+        let message = format!("{} has no member `{}`", shape.what, crate::style::cut(&entry.key, KEY_COLUMNS_MAX));
         let help = did_you_mean(&entry.key, shape.names()).unwrap_or_else(|| {
             let names: Vec<String> = shape.names().map(|name| format!("`{name}`")).collect();
             format!("there are {}", names.join(", "))
@@ -223,6 +223,10 @@ impl<'e> Reader<'e> {
             _ => {
                 let expected = format!("`{}` is a JSON Schema, a mapping", entry.key);
                 self.wrong_type(&entry.value, &expected);
+                let boolean = matches!(entry.value.scalar().map(|scalar| &scalar.meaning), Some(Meaning::Bool(_)));
+                if let (true, Some(last)) = (boolean, self.findings.last_mut()) {
+                    last.help = Some("arguments are always an object: write `{type: object}` for any, or leave it out".to_owned());
+                }
                 None
             }
         }
@@ -338,6 +342,9 @@ impl<'e> Reader<'e> {
         None
     }
 }
+
+/// Columns of a key that a message shows.
+const KEY_COLUMNS_MAX: usize = 80;
 
 /// Characters of a tool's id.
 const ID_BYTES_MAX: usize = 128;

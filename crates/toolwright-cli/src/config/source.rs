@@ -201,7 +201,7 @@ fn no_kind(reader: &mut Reader<'_>, entry: &Entry) {
     let message = format!("nothing says what kind of source `{}` is", entry.key);
     reader.error(code::MISSING_MEMBER, message, span, "", Some(help));
     if let Some((member, _)) = near {
-        let meant = crate::diagnostic::unmistakable(&member.key, names);
+        let meant = crate::diagnostic::unmistakable_keyword(&member.key, names);
         let to = meant.and_then(|name| write::key(reader.source.text(), &member.key_span, &member.key, name));
         reader.mended_by(&member.key_span, to);
     }

@@ -2,7 +2,8 @@
 
 use super::Edit;
 use super::edit::changed;
-use crate::style::{Style, one_line, spaced};
+use crate::style::{Style, one_line};
+use crate::visible::visible;
 
 /// Lines shown around those that change.
 const CONTEXT_LINES: usize = 2;
@@ -36,15 +37,20 @@ fn hunks(edits: &[Edit], shown: &str, style: Style, out: &mut String) {
             let block: Vec<usize> = (at..to).take_while(|at| near.contains(at)).collect();
             let line = |at: &usize| lines.get(*at).copied().unwrap_or_default();
             for (before, _) in block.iter().map(line) {
-                out.push_str(&format!("{}\n", style.red(&format!("-{}", spaced(before)))));
+                out.push_str(&format!("{}\n", style.red(&format!("-{}", shown_line(before)))));
             }
             for (_, after) in block.iter().map(line) {
-                out.push_str(&format!("{}\n", style.green(&format!("+{}", spaced(after)))));
+                out.push_str(&format!("{}\n", style.green(&format!("+{}", shown_line(after)))));
             }
             if block.is_empty() {
-                out.push_str(&format!(" {}\n", spaced(line(&at).0)));
+                out.push_str(&format!(" {}\n", shown_line(line(&at).0)));
             }
             at += block.len().max(1);
         }
     }
+}
+
+/// A line as a person can decide by it: tabs as blanks, and what cannot be seen written out.
+fn shown_line(line: &str) -> String {
+    visible(&line.replace('\t', "    "))
 }

@@ -89,8 +89,12 @@ impl Build<'_> {
             true => self.error_of(&Owner::Composite(entry.id.clone())),
             false => twice,
         };
-        let state = self.register(entry, &mut view, before.is_some() || own.is_some());
-        view.state = match (own, state, before) {
+        let literals = self.refused_literals(entry);
+        let state = self.register(entry, &mut view, before.is_some() || own.is_some() || !literals.is_empty());
+        // What the schema refuses as well was told.
+        let literals = literals.into_iter().filter(|issue| !self.is_wrong(entry, &issue.pointer)).collect();
+        let refused = self.issues(entry, literals);
+        view.state = match (own, refused.unwrap_or(state), before) {
             (Some(reason), _, _) => broken(reason),
             (None, State::Broken(reason), _) => broken(reason),
             (None, _, Some(state)) => state,
@@ -230,6 +234,14 @@ impl Build<'_> {
         wrong.or(refused)
     }
 
+    /// Whether something is known to be wrong at a place of the composite.
+    fn is_wrong(&self, entry: &CompositeEntry, pointer: &str) -> bool {
+        let place = entry.place_of(pointer, None, false);
+        let here = |finding: &&Finding| finding.labels.first().is_some_and(|label| label.span == place.span);
+        let owner = Owner::Composite(entry.id.clone());
+        self.findings.iter().filter(here).any(|finding| finding.severity == crate::diagnostic::Severity::Error && finding.owner == owner)
+    }
+
     /// A missing `steps` was told when the file was read.
     fn is_told(&self, entry: &CompositeEntry, issue: &SpecIssue) -> bool {
         issue.pointer == "/steps" && entry.node.get("steps").is_none()
@@ -240,6 +252,7 @@ impl Build<'_> {
         let named = ["is not a field", "takes no argument", "takes no member"].iter().any(|words| issue.message.contains(words));
         let key = named || matches!(issue.fix, Some(Fix::Key { .. }));
         let mut place = entry.place_of(&issue.pointer, issue.span.as_ref(), key);
+        let alias = entry.alias_to(&issue.pointer, &place.span);
         if issue.code == "invalid_schema" {
             place.span = entry.node.schema_place(&issue.message).unwrap_or(place.span);
         }
@@ -247,8 +260,13 @@ impl Build<'_> {
             Severity::Error => Finding::error(issue.code, issue.message.as_str()),
             Severity::Warning => Finding::warning(issue.code, issue.message.as_str()),
         };
+        let mut finding = finding.at(&place.source, place.span, "");
+        if let Some(used) = alias {
+            // The text is written once, for several steps: which of them is wrong is not seen there.
+            finding.message.push_str(&format!(" ({}, which takes it from here)", step_named(entry, &issue.pointer)));
+            finding = finding.at(&place.source, used, "taken from there");
+        }
         let finding = finding
-            .at(&place.source, place.span, "")
             .maybe_help(issue.help.clone())
             .maybe_edit(issue.fix.as_ref().and_then(|fix| entry.edit_of(fix)))
             .owner(Owner::Composite(entry.id.clone()));
@@ -269,6 +287,17 @@ impl Build<'_> {
             }
             _ => with_the_other_place(finding, entry, issue),
         }
+    }
+}
+
+/// `step `b``, or what else a pointer leads into.
+fn step_named(entry: &CompositeEntry, pointer: &str) -> String {
+    let index = pointer.strip_prefix("/steps/").and_then(|rest| rest.split('/').next());
+    let name = index.and_then(|index| entry.spec.pointer(&format!("/steps/{index}/name")).and_then(Value::as_str));
+    match (name, index) {
+        (Some(name), _) => format!("step `{name}`"),
+        (None, Some(index)) => format!("step {index}"),
+        (None, None) => format!("composite `{}`", entry.id),
     }
 }
 

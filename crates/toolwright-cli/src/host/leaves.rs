@@ -1,7 +1,8 @@
 //! Tools that sources offer: command lines as they stand, MCP servers as they answer, both with
 //! what the host says about them.
 
-use toolwright::ToolDef;
+use toolwright::wiring::{Verdict, compare};
+use toolwright::{ToolDef, Value};
 use toolwright_mcp::upstream::{Listing, Upstream, UpstreamError};
 
 use super::layers::narrowed;
@@ -9,7 +10,7 @@ use super::upstreams::{Asked, ask};
 use super::{Build, UnknownSource, broken, why};
 use crate::code;
 use crate::config::reader::Place;
-use crate::config::source::{CommandEntry, ServerEntry, Source, SourceKind, TransportEntry};
+use crate::config::source::{CommandEntry, ServerEntry, Source, SourceKind, StdoutForm, TransportEntry};
 use crate::config::tool::ToolEntry;
 use crate::config::yaml::Node;
 use crate::diagnostic::{Finding, Owner, did_you_mean};
@@ -60,7 +61,10 @@ impl Build<'_> {
         self.sources.push(SourceView { name: source.name.clone(), kind: "command".to_owned(), why: None, skipped: Vec::new() });
         for entry in tools {
             match wire::command(source, entry) {
-                Ok(tool) => self.leaf(&tool, &entry.place, source),
+                Ok(tool) => {
+                    self.findings.extend(never_given(entry));
+                    self.leaf(&tool, &entry.place, source);
+                }
                 Err(findings) => {
                     let reason = findings.first().map(why);
                     self.findings.extend(findings);
@@ -388,6 +392,33 @@ pub(super) fn wrong_examples(tool: &ToolDef, written: &Node, place: &Place, owne
             .owner(owner.clone())
     };
     tool.example_issues().into_iter().map(finding).collect()
+}
+
+/// An output schema that takes nothing of what the command's output is read as.
+fn never_given(entry: &CommandEntry) -> Option<Finding> {
+    let output = entry.output.as_ref()?;
+    let text = || Value::object([("type", Value::from("string"))]);
+    let (form, gives, read) = match entry.stdout {
+        StdoutForm::Json => return None,
+        StdoutForm::Text => ("text", "one text", text()),
+        StdoutForm::Lines => ("lines", "a list of texts", Value::object([("type", Value::from("array")), ("items", text())])),
+    };
+    if !matches!(compare(&read, output), Verdict::CannotFit(_)) {
+        return None;
+    }
+    let wants = match output.get("type").and_then(Value::as_str) {
+        Some(kind) if !(kind == "string" && form == "text" || kind == "array" && form == "lines") => format!("`output` wants `{kind}`"),
+        _ => "`output` never takes that".to_owned(),
+    };
+    let place = entry.node.entry("output").map_or(&entry.place.span, |output| &output.key_span);
+    let finding =
+        Finding::error("invalid_output", format!("`stdout: {form}` gives {gives}, and {wants}: no run of `{}` can end well", entry.id))
+            .at(&entry.place.source, place.clone(), "")
+            .owner(Owner::Tool(entry.id.clone()));
+    Some(match output.as_bool() {
+        Some(_) => finding.help("say what it gives, or leave `output` out"),
+        None => finding.help("did you forget `stdout: json`? it reads what the program prints as JSON"),
+    })
 }
 
 /// The tool with what the host says about it.

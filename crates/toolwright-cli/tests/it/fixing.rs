@@ -19,7 +19,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("member", "compositse: {}\n", "composites: {}\n"),
     ("quoted_member", "\"compositse\": {}\n", "\"composites\": {}\n"),
     ("json", "{\"compositse\": {}}\n", "{\"composites\": {}}\n"),
-    ("kept_apart", "policy: {sideEffectingTool: []} # kept\r\n", "policy: {sideEffectingTools: []} # kept\r\n"),
+    ("kept_apart", "composite: {} # kept\r\n", "composites: {} # kept\r\n"),
     (
         "tool",
         "sources: {s: {tools: {shout: {argv: [echo], effect: read}}}}\ncomposites: {c: {steps: [{name: a, tool: 'shuot'}]}}\n",
@@ -40,7 +40,7 @@ const FIXED: &[(&str, &str, &str)] = &[
         "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: $steps.0\n",
         "sources: {s: {tools: {shout: {argv: [echo, \"{text}\"], effect: read}}}}\ncomposites:\n  c:\n    steps:\n      - {name: a, tool: shout, inputMapping: {text: $input.01.x}}\n      - name: b\n        tool: shout\n        inputMapping:\n          text: \"$steps[0]\"\n",
     ),
-    ("word", "sources: {s: {tools: {t: {argv: [echo], effect: raed}}}}\n", "sources: {s: {tools: {t: {argv: [echo], effect: read}}}}\n"),
+    ("word", "sources: {s: {tools: {t: {argv: [echo], stdout: jsno}}}}\n", "sources: {s: {tools: {t: {argv: [echo], stdout: json}}}}\n"),
     ("brace", "sources: {s: {tools: {t: {argv: [echo, {x}]}}}}\n", "sources: {s: {tools: {t: {argv: [echo, \"{x}\"]}}}}\n"),
     ("flag", "sources: {s: {cleanEnv: yes, tools: {t: {argv: [echo]}}}}\n", "sources: {s: {cleanEnv: true, tools: {t: {argv: [echo]}}}}\n"),
 ];
@@ -115,17 +115,164 @@ fn what_leaves_a_choice_is_left_alone() {
 fn the_diff_is_shown_and_what_is_left_is_told() {
     let world = world(
         "fix_diff",
-        &format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shuot, inputMapping: {{txt: $inptu.x}}}}\n"),
+        &format!("{TOOLS}composites:\n  c:\n    steps:\n      - {{name: a, tool: shuot, inputMapping: {{txet: $inptu.x}}}}\n"),
     );
     let done = world.run("check --offline --fix --color always");
-    let expected = "\u{1b}[31m-      - {name: a, tool: shuot, inputMapping: {txt: $inptu.x}}\u{1b}[0m\n\u{1b}[32m+      - {name: a, tool: shout, inputMapping: {txt: $input.x}}\u{1b}[0m\n2 changes made\n";
+    let expected = "\u{1b}[31m-      - {name: a, tool: shuot, inputMapping: {txet: $inptu.x}}\u{1b}[0m\n\u{1b}[32m+      - {name: a, tool: shout, inputMapping: {txet: $input.x}}\u{1b}[0m\n2 changes made\n";
     assert!(done.out.contains(expected), "{}", done.out);
     assert_eq!(done.code, 20);
     // Only now that the tool is known can its arguments be looked at.
-    assert!(done.out.contains("takes no argument `txt`"), "{}", done.out);
+    assert!(done.out.contains("takes no argument `txet`"), "{}", done.out);
     let again = world.run("check --offline --fix");
     assert!(again.out.contains("1 change made") && again.out.ends_with("nothing is wrong\n"), "{}", again.out);
     assert_eq!(again.code, 0);
+}
+
+/// A tool that gives and takes these members and values, and a composite that uses it.
+fn composite_over(members: &str, values: &str, mapping: &str) -> String {
+    let used: Vec<String> = members.split(' ').map(|name| format!("\"{{{name}?}}\"")).collect();
+    let members: Vec<String> = members.split(' ').map(|name| format!("{name}: {{type: string}}")).collect();
+    let required: Vec<&str> = members.iter().map(|member| member.split(':').next().unwrap()).collect();
+    let object =
+        format!("type: object, properties: {{{}}}, required: [{}], additionalProperties: false", members.join(", "), required.join(", "));
+    let taken = object.replace("required: [", "x: [");
+    let mapping = if !mapping.starts_with('$') { mapping.to_owned() } else { format!("any: \"{mapping}\"") };
+    format!(
+        "sources:\n  s:\n    tools:\n      gives: {{argv: [echo], effect: read, stdout: json, output: {{{object}}}}}\n      \
+         takes: {{argv: [echo, \"{{any?}}\", \"{{mode?}}\"], effect: read, input: {{type: object, properties: {{any: {{}}, mode: {{enum: [{values}]}}}}}}}}\n      \
+         named: {{argv: [echo, {}], effect: read, input: {{{taken}}}}}\n\
+         composites:\n  c:\n    steps:\n      - {{name: first_step, tool: gives}}\n      - {{name: second_step, tool: {}, inputMapping: {{{}}}}}\n",
+        used.join(", "),
+        if mapping.contains("named/") { "named" } else { "takes" },
+        mapping.replace("named/", ""),
+    )
+}
+
+/// Where a name of somebody's data is another word, or one of several near ones, it is not changed, however near it is.
+#[test]
+fn another_name_is_no_slip_of_the_pen() {
+    let kept: &[(&str, &str, &str)] = &[
+        ("min_price", "x", "$prev.max_price"),
+        ("min_price", "x", "$steps.first_step.max_price"),
+        ("git_push", "x", "$steps.first_step.git_pull"),
+        ("lat lot", "x", "$steps.first_step.lut"),
+        ("user_ids user_idx", "x", "$prev.user_id"),
+        ("user_ids", "x", "$prev.user_id"),
+        ("no", "x", "$prev.on"),
+        ("no", "x", "$prev.not"),
+        ("no", "x", "$prev.nu"),
+        ("no", "x", "$prev.n"),
+        ("from", "x", "$prev.form"),
+        ("date", "x", "$prev.data"),
+        ("column_2", "x", "$prev.column_1"),
+        ("prices price", "x", "$prev.prcie"),
+        ("x", "fast, best", "mode: fest"),
+        ("x", "fast", "mode: past"),
+        ("x", "test", "mode: rest"),
+        ("x", "show, hide", "mode: slow"),
+        ("x", "reader, writer", "mode: raeder1"),
+        ("x", "price", "mode: prince"),
+        ("textA textB", "x", "named/text: a"),
+        ("textA", "x", "named/text: a"),
+        ("text", "x", "named/tex: a, txt: b"),
+        ("title", "x", "named/titel: a, tilte: b"),
+        ("title", "x", "named/titel: a, title: b"),
+        ("x", "x", "$input.items[*]"),
+        ("x", "x", "$input.items[i]"),
+        ("x", "x", "$input.items[0:2]"),
+        ("x", "x", "$input..items"),
+        ("x", "x", "$input."),
+        ("x", "x", "$input.a?b"),
+        ("x", "x", "$steps.firts_tep"),
+        ("x", "x", "$steps.first_stepp.a ?? b"),
+    ];
+    for (members, values, mapping) in kept {
+        let text = composite_over(members, values, mapping);
+        let world = world("fix_other_name", &text);
+        let done = world.run("check --offline --fix --format plain");
+        assert_eq!(world.read("toolwright.yaml"), text, "{members} / {values} / {mapping}");
+        assert!(!done.out.is_empty() && !done.out.contains(": config_"), "{mapping}: {}", done.out);
+    }
+    let changed: &[(&str, &str, &str, &str)] = &[
+        ("title", "x", "$prev.titel", "$prev.title"),
+        ("address", "x", "$prev.adress", "$prev.address"),
+        ("country", "x", "$prev.contry", "$prev.country"),
+        ("user_name", "x", "$prev.userName", "$prev.user_name"),
+        ("min_price max_price", "x", "$steps.first_step.min_pirce", "$steps.first_step.min_price"),
+        ("x", "fast, thorough", "mode: thorouhg", "mode: thorough"),
+        ("x", "fast", "mode: FAST", "mode: fast"),
+        ("title", "x", "named/titel: a", "title: a"),
+        ("x", "x", "$inptu.name", "$input.name"),
+        ("x", "x", "$step.first_step", "$steps.first_step"),
+        ("x", "x", "$steps.frist_step", "$steps.first_step"),
+        ("x", "x", "$input['a key']", "$input[\\\"a key\\\"]"),
+        ("x", "x", "$input.a?.b", "$input.a.b?"),
+    ];
+    for (members, values, before, after) in changed {
+        let text = composite_over(members, values, before);
+        let world = world("fix_slip", &text);
+        let done = world.run("check --offline --fix --format plain");
+        let (now, want) = (world.read("toolwright.yaml"), text.replace(&before.replace("named/", ""), after));
+        assert_eq!(now, want, "{before}: {}\n{}", done.out, done.err);
+    }
+}
+
+/// What a file says about effects, trust and the policy is never written by a program.
+#[test]
+fn what_counts_for_safety_is_only_suggested() {
+    let tool = |members: &str| format!("sources:\n  s:\n    tools:\n      shout: {{argv: [echo], {members}}}\n");
+    for text in [
+        tool("effect: raed"),
+        tool("efect: read"),
+        tool("effect: {class: x, impact: nnoe}"),
+        tool("effect: {clas: x, impact: none}"),
+        "sources: {s: {command: cat, trust: hitns}}\n".to_owned(),
+        "sources: {s: {command: cat, turst: hints}}\n".to_owned(),
+        "sorces: {s: {tools: {shout: {argv: [echo], effect: read}}}}\n".to_owned(),
+        "tols: {shout: {effect: read}}\n".to_owned(),
+        "policy: {sideEffectingTool: []}\n".to_owned(),
+        "policy: {sideEffectingTools: [0x10]}\n".to_owned(),
+        "policy: {validateEveryStep: no}\n".to_owned(),
+        "polciy: {sideEffectingTools: []}\n".to_owned(),
+    ] {
+        let world = world("fix_safety", &text);
+        let checked = world.run("check --offline --format json");
+        let document = json(&checked.out);
+        let findings = document["findings"].as_array().unwrap();
+        assert!(!findings.is_empty() && findings.iter().all(|finding| finding["edit"].is_null()), "{text}: {}", checked.out);
+        world.run("check --offline --fix");
+        assert_eq!(world.read("toolwright.yaml"), text);
+    }
+    let told = world("fix_safety_told", &tool("effect: raed")).run("check --offline --format plain");
+    assert!(told.out.contains("did you mean `read`?"), "{}", told.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_only_be_read_or_has_two_names_is_left_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let text = "compositse: {}\n";
+    let read_only = world("fix_read_only", text);
+    let file = read_only.dir.join("toolwright.yaml");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let linked = world("fix_hard_link", text);
+    std::fs::hard_link(linked.dir.join("toolwright.yaml"), linked.dir.join("other.yaml")).unwrap();
+    for (world, why) in [(&read_only, "it may only be read"), (&linked, "a hard link")] {
+        let done = world.run("check --fix --format plain");
+        assert_eq!((done.code, world.read("toolwright.yaml").as_str(), done.out.as_str()), (20, text, ""), "{why}");
+        assert!(done.err.contains("config_not_changed") && done.err.contains(why), "{}", done.err);
+        // Nothing is shown as made that was not.
+        assert!(!done.err.contains("+composites"), "{}", done.err);
+        assert!(world.run("check --fix --dry-run --format plain").err.contains("+composites"));
+    }
+}
+
+/// A diff is what a person decides by.
+#[test]
+fn what_cannot_be_seen_is_written_out_in_the_diff() {
+    let world = world("fix_unseen", "compositse: {} #\ta\u{200d}b\n");
+    let done = world.run("check --fix --dry-run --format plain");
+    assert!(done.err.contains("+composites: {} #    a\\u{200d}b"), "{}", done.err);
 }
 
 #[cfg(unix)]

@@ -210,3 +210,43 @@ fn each_file_speaks_about_its_own_tools() {
     let check = world.run("check --format plain");
     assert!(check.out.contains("is a tool of another file"), "{}", check.out);
 }
+
+/// A value of `env` is in no file and on no terminal, as a text or as a key, and what is learned instead holds in every run.
+#[test]
+fn no_secret_is_learned() {
+    let secret = "hunter22-and-more";
+    let world = World::new("learn_secret");
+    world.write(
+        "toolwright.yaml",
+        "sources: {s: {tools: {t: {argv: [sh, print.sh], effect: read, stdout: json, env: {K: hunter22-and-more}}}}}\n",
+    );
+    world.write("print.sh", r#"printf '{"%s": 1, "kind": "%s", "code": "https://x/%s"}' "$K" "$K" "$K""#);
+    let ran = world.run("run t");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let learned = world.run("learn t --times 30");
+    assert_eq!(learned.code, 0, "{}", learned.err);
+    let pinned = world.run("learn t --pin");
+    for text in [&learned.out, &learned.err, &pinned.out, &world.read(LEARNED)] {
+        assert!(!text.contains(secret) && !text.contains("hunter22"), "{text}");
+    }
+    let schema = &json(&world.read(LEARNED))["tools"]["t"]["schema"];
+    assert_eq!(schema["properties"], serde_json::json!({"kind": {"type": "string"}, "code": {"type": "string"}}), "{schema}");
+    assert_eq!(world.run("run t").code, 0);
+    assert_eq!(world.run("check --deny warnings").code, 0);
+}
+
+#[test]
+fn an_entry_that_contradicts_itself_is_not_taken() {
+    let world = world("learn_contradiction");
+    world.write("one.json", "{\"id\": 1}");
+    assert_eq!(world.run("learn silent --from one.json").code, 0);
+    let whole = world.read(LEARNED);
+    for (from, to, why) in
+        [("\"unchanged\": 0", "\"unchanged\": 9", "more outputs brought nothing new"), ("\"outputs\": 1", "\"outputs\": 0", "of no output")]
+    {
+        assert!(whole.contains(from), "{whole}");
+        world.write(LEARNED, &whole.replace(from, to));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("learned_unusable") && check.out.contains(why), "{}", check.out);
+    }
+}

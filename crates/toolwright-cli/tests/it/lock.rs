@@ -117,6 +117,23 @@ fn a_lock_that_was_changed_is_told_with_its_place() {
         let check = world.run("check --offline --format plain");
         assert!(check.code == 20 && check.out.contains("lock_unusable") && check.out.contains(why), "{why}: {}", check.out);
     }
+    // What was changed by hand is shown as other than what the server says, and written anew.
+    let hash = whole.split("sha256:").nth(1).unwrap().split('"').next().unwrap();
+    for (by_hand, what) in [
+        (whole.replace("Says hello", "Says whatever you like"), "small: show  description"),
+        (whole.replace(hash, &hash.replace(|c: char| c.is_ascii_digit(), "f")), "  hash\n"),
+        (whole.replace("\"tools\"", "\"tolos\""), "small: show"),
+    ] {
+        assert_ne!(by_hand, whole);
+        world.write("toolwright.lock", &by_hand);
+        let asked = world.run("lock");
+        assert!(asked.code == 12 && asked.err.contains(what), "{what}: {}{}", asked.out, asked.err);
+        assert_eq!(world.read("toolwright.lock"), by_hand);
+        let yes = world.run("lock --yes");
+        assert!(yes.code == 0 && yes.out.starts_with("kept: "), "{}{}", yes.out, yes.err);
+        assert_eq!(world.read("toolwright.lock"), whole);
+        assert_eq!(world.run("check --offline").code, 0);
+    }
 }
 
 #[test]
@@ -125,6 +142,11 @@ fn no_secret_is_kept() {
     world.set("TOKEN", "hunter2-canary");
     world.write("toolwright.yaml", &FILE.replace("RECORD: started.txt", "SHOWN: \"${TOKEN}\""));
     change(&world, "Says hello", "Says $SHOWN");
+    change(
+        &world,
+        "schema='{\"type\":\"object\",\"properties\":{\"text\":",
+        "schema='{\"type\":\"object\",\"properties\":{\"hunter2-canary\":{},\"text\":",
+    );
     let nobody = world.run("lock");
     assert!(nobody.code == 12 && nobody.err.contains("Says ") && !nobody.err.contains("canary"), "{}", nobody.err);
     assert_eq!(world.run("lock --yes").code, 0);

@@ -344,3 +344,154 @@ fn what_is_wrong_with_a_way_to_find_out_is_told_where_it_stands() {
     }
     assert!(!world.has("sent.txt"));
 }
+
+/// What a command prints is read as text, as lines or as JSON: an output schema that can never take that is told at once.
+#[test]
+fn an_output_that_can_never_be_read_so_is_told() {
+    let file = |stdout: &str, output: &str| {
+        format!("sources:\n  s:\n    tools:\n      t:\n        argv: [echo, x]\n        effect: read\n{stdout}        output: {output}\n")
+    };
+    let (none, lines, json) = ("", "        stdout: lines\n", "        stdout: json\n");
+    for (stdout, output, told) in [
+        (none, "{type: object}", "`stdout: text` gives one text, and `output` wants `object`"),
+        (none, "{type: integer}", "did you forget `stdout: json`?"),
+        (none, "{type: array, items: {type: object}}", "`output` wants `array`"),
+        (none, "false", "leave `output` out"),
+        (lines, "{type: array, items: {type: integer}, minItems: 1}", "`stdout: lines` gives a list of texts"),
+        (lines, "{type: string}", "`output` wants `string`"),
+    ] {
+        let world = World::new("output_never");
+        world.write("toolwright.yaml", &file(stdout, output));
+        let check = world.run("check --format plain");
+        let place = format!("toolwright.yaml:{}:9: invalid_output: ", if stdout.is_empty() { 7 } else { 8 });
+        assert!(check.code == 20 && check.out.starts_with(&place) && check.out.contains(told), "{output}: {}", check.out);
+        assert_eq!(check.out.lines().count(), 1, "{output}: {}", check.out);
+    }
+    for (stdout, output) in [
+        (none, "{type: string, minLength: 1}"),
+        (none, "{enum: [x, y]}"),
+        (none, "true"),
+        (none, "{type: [object, string]}"),
+        (lines, "{type: array, items: {type: integer}}"),
+        (lines, "{type: array, maxItems: 3}"),
+        (json, "{type: object}"),
+    ] {
+        let world = World::new("output_may_be");
+        world.write("toolwright.yaml", &file(stdout, output));
+        assert_eq!(world.run("check --deny warnings").code, 0, "{output}");
+    }
+}
+
+/// Arguments are always an object; the reader, the JSON Schema and the documents say the same of `input`.
+#[test]
+fn an_input_schema_is_a_mapping() {
+    for value in ["true", "false"] {
+        let world = World::new("input_boolean");
+        world.write("toolwright.yaml", &format!("sources: {{s: {{tools: {{t: {{argv: [echo], effect: read, input: {value}}}}}}}}}\n"));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("arguments are always an object"), "{}", check.out);
+        let schema: serde_json::Value = serde_json::from_str(&world.run("schema").out).unwrap();
+        for (def, member, kind) in [("commandTool", "input", "object"), ("composite", "input", "object")] {
+            assert_eq!(schema["$defs"][def]["properties"][member]["type"], kind, "{def}");
+        }
+        world.write("toolwright.yaml", &format!("sources: {{s: {{tools: {{t: {{argv: [echo], effect: read, output: {value}}}}}}}}}\n"));
+        assert_eq!(world.run("check").code, if value == "true" { 0 } else { 20 });
+    }
+}
+
+/// A value in the file that the command line of its tool refuses in every run is told before any.
+#[test]
+fn a_literal_that_a_command_line_never_takes_is_told() {
+    let file = |mapping: &str| {
+        format!(
+            "sources:\n  s:\n    tools:\n      show: {{argv: [echo, \"{{text}}\", \"n={{n?}}\", \"{{more*?}}\"], effect: read}}\n      \
+             late: {{argv: [echo, --, \"{{text}}\"], stdin: \"{{in?}}\", effect: read}}\n      \
+             open: {{argv: [echo, \"{{any}}\"], effect: read, input: {{type: object, properties: {{any: {{}}}}, required: [any]}}}}\n      \
+             two: {{argv: [echo, \"{{a?}}{{b?}}\"], effect: read}}\n\
+             composites:\n  c:\n    steps:\n      - {{name: a, {mapping}}}\n"
+        )
+    };
+    for (mapping, told) in [
+        ("tool: show, inputMapping: {text: \"-x\"}", "`-x` begins with `-`"),
+        ("tool: show, inputMapping: {text: \"a\\0b\"}", "the value holds a NUL byte"),
+        ("tool: show, inputMapping: {text: x, n: \"a\\0b\"}", "the value holds a NUL byte"),
+        ("tool: show, inputMapping: {text: x, more: [a, \"-b\", $input.c]}", "`-b` begins with `-`"),
+        ("tool: open, inputMapping: {any: null}", "`any` is null"),
+        ("tool: open, inputMapping: {any: [1]}", "no form on a command line"),
+        ("tool: two, inputMapping: {a: \"-\", b: $input.b}", "`-…` begins with `-`"),
+    ] {
+        let world = World::new("literal_refused");
+        world.write("toolwright.yaml", &file(mapping));
+        let check = world.run("check --format plain");
+        assert!(check.code == 20 && check.out.contains("invalid_input: no run of `"), "{mapping}: {}", check.out);
+        assert!(check.out.contains(told) && check.out.lines().count() == 1, "{mapping}: {}", check.out);
+        assert_eq!(world.run("run c b=x c=x").code, 20, "{mapping}");
+    }
+    for mapping in [
+        "tool: show, inputMapping: {text: \"a-x\", n: \"-1\", more: []}",
+        "tool: show, inputMapping: {text: $input.text}",
+        "tool: two, inputMapping: {a: \"-x\"}",
+        "tool: two, inputMapping: {a: \"-x\", b: \"$input.b?\"}",
+        "tool: late, inputMapping: {text: \"-x\", in: \"a\\0b\"}",
+        "tool: two, inputMapping: {a: $input.a, b: \"-x\"}",
+        "tool: show, inputMapping: {text: \"$$x\"}",
+    ] {
+        let world = World::new("literal_taken");
+        world.write("toolwright.yaml", &file(mapping));
+        let check = world.run("check --format plain");
+        assert_eq!(check.code, 0, "{mapping}: {}", check.out);
+    }
+    // What the schema refuses as well is told once.
+    let world = World::new("literal_once");
+    world.write("toolwright.yaml", &file("tool: show, inputMapping: {text: null}"));
+    let check = world.run("check --format plain");
+    assert_eq!(check.out.lines().count(), 1, "{}", check.out);
+}
+
+/// What an alias stands for is written once: the step that uses it is named, and the place of the alias is told.
+#[test]
+fn a_mistake_behind_an_alias_names_its_step() {
+    let world = World::new("alias_step");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  s:\n    tools:\n      one: {argv: [echo, \"{text}\"], effect: read}\n      two: {argv: [echo, \"{n}\"], effect: read}\n\
+         composites:\n  c:\n    steps:\n      - {name: a, tool: one, inputMapping: &m {text: x}}\n      - name: b\n        tool: two\n        inputMapping: *m\n",
+    );
+    let check = world.run("check --format json");
+    let document: serde_json::Value = serde_json::from_str(&check.out).unwrap();
+    let findings = document["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 2, "{}", check.out);
+    let text = findings.iter().find(|finding| finding["message"].as_str().unwrap().contains("takes no argument `text`")).unwrap();
+    assert!(text["message"].as_str().unwrap().contains("(step `b`, which takes it from here)"), "{text}");
+    assert_eq!((&text["line"], &text["related"][0]["line"]), (&serde_json::json!(9), &serde_json::json!(12)), "{text}");
+}
+
+/// Words for what was not looked at, for a name that is too long, and for a file without a mistake.
+#[test]
+fn a_check_says_what_it_did_not_do() {
+    let world = World::new("not_checked");
+    world.write(
+        "toolwright.yaml",
+        "sources: {far: {command: no-such-server}}\ncomposites: {c: {steps: [{name: a, tool: far_look, inputMapping: {zzz: $input.x}}]}}\n",
+    );
+    let check = world.run("check --offline");
+    assert_eq!(check.code, 0);
+    assert!(
+        check.out.contains("nothing is wrong in what was checked\n1 composite was not checked") && check.out.contains("`c`"),
+        "{}",
+        check.out
+    );
+    let plain = world.run("check --offline --format plain");
+    assert!(plain.out.is_empty() && plain.err.contains("1 composite was not checked"), "{}", plain.err);
+    let json: serde_json::Value = serde_json::from_str(&world.run("check --offline --format json").out).unwrap();
+    assert_eq!(json["notChecked"], serde_json::json!(["c"]));
+
+    let long = World::new("long_key");
+    long.write("toolwright.yaml", &format!("{}: 1\n", "k".repeat(500)));
+    let plain = long.run("check --format plain").out;
+    assert!(plain.lines().next().unwrap().len() < 400, "{plain}");
+
+    let clean = World::new("fix_clean");
+    clean.write("toolwright.yaml", "sources: {}\n");
+    assert!(clean.run("check --fix").out.contains("nothing was changed: there is nothing to mend"));
+}

@@ -68,6 +68,36 @@ pub(crate) fn render(plan: &Plan, input: &Value, secrets: &Secrets) -> Result<Re
     if once.is_empty() { Ok(rendered) } else { Err(once) }
 }
 
+/// What is wrong with the arguments that are `known`, whatever the `unknown` ones are; others are not given.
+pub(crate) fn refused(plan: &Plan, known: &Value, unknown: &[&str], secrets: &Secrets) -> Vec<ArgumentIssue> {
+    let uses = || plan.args.iter().chain(&plan.stdin).flat_map(ArgTemplate::placeholders);
+    let arguments = plan.signature.iter().filter_map(|(name, argument)| {
+        let harmless = || match argument.choices.as_deref().and_then(<[String]>::first) {
+            Some(choice) => Value::from(choice.as_str()),
+            None => Value::from(HARMLESS),
+        };
+        let value = match known.get(name) {
+            // One that need not be given is left out before the command sees it.
+            Some(Value::Null) if !argument.required && !argument.allows("null") => return None,
+            Some(value) => value.clone(),
+            None if !unknown.contains(&name.as_str()) => return None,
+            None if uses().any(|slot| slot.name() == name && slot.is_spread()) => Value::array([harmless()]),
+            None => harmless(),
+        };
+        Some((name.as_str(), value))
+    });
+    let input = Value::object(arguments);
+    let issues = render(plan, &input, secrets).err().unwrap_or_default();
+    let about_known = |issue: &ArgumentIssue| {
+        let name = issue.pointer.split('/').nth(1).unwrap_or_default();
+        known.as_object().is_some_and(|known| known.keys().any(|key| escaped(key) == name))
+    };
+    issues.into_iter().filter(about_known).collect()
+}
+
+/// A text that no command line refuses.
+const HARMLESS: &str = "…";
+
 fn unknown_arguments(plan: &Plan, input: &Value) -> Vec<ArgumentIssue> {
     if input.is_null() {
         return Vec::new();

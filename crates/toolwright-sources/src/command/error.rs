@@ -25,6 +25,17 @@ pub struct CommandIssue {
     pub place: Place,
 }
 
+/// An argument that no call of a command can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedArgument {
+    /// JSON pointer into the arguments.
+    pub pointer: String,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// Why, and what to give instead.
+    pub help: String,
+}
+
 /// Where in the declaration of a command something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -208,3 +208,20 @@ async fn all_bad_arguments_are_told_at_once() {
     let error = fails(print_args(&["{a}", "--x={b}", "{a}"]), json!({ "a": "-1", "b": "\0" })).await;
     assert_eq!(detail(&error, "issues").as_array().map(<[Value]>::len), Some(2), "{}", error.message());
 }
+
+#[test]
+fn what_no_call_could_have_is_known_before_one() {
+    let pointers = |argv: &[&str], known: Value, unknown: &[&str]| {
+        let refused = command(argv).refused(&known, unknown).into_iter();
+        refused.map(|refused| refused.pointer).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(pointers(&["p", "{a}"], json!({ "a": "-x" }), &[]), ["/a"]);
+    assert_eq!(pointers(&["p", "{a}{b}"], json!({ "a": "-" }), &["b"]), ["/a"]);
+    assert_eq!(pointers(&["p", "{b}{a}"], json!({ "a": "-" }), &["b"]), none);
+    assert_eq!(pointers(&["p", "{a}{b?}"], json!({ "a": "-" }), &[]), none);
+    assert_eq!(pointers(&["p", "{a*}", "{b*}"], json!({ "a": ["x", "-y"] }), &["b"]), ["/a/1"]);
+    assert_eq!(pointers(&["p", "--", "{a}"], json!({ "a": "-x" }), &[]), none);
+    assert_eq!(pointers(&["p", "--", "{a}", "{b}"], json!({ "a": "\0", "b": null }), &[]), ["/a", "/b"]);
+    assert_eq!(pointers(&["p", "{a}"], json!({ "z": "-x" }), &["a"]), none);
+}

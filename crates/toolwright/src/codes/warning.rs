@@ -4,7 +4,7 @@ use super::{CodeExample, CodePage};
 
 pages! {
     "may_not_fit", "what a step gets may not fit its tool",
-        "The schema of what a reference yields lets something through that the tool does not take, such as `null`, or a member that may be missing. The composite can be run; a call that meets such a value ends with `invalid_input`.",
+        "The schema of what a reference yields lets something through that the tool does not take, such as `null`, or a member that may be missing. The composite can be run; a call that meets such a value ends with `invalid_input` (behind a composer's gate: `invalid_args`), and one that misses the member with `unresolved_reference`.",
         file(r#"sources:
   s:
     tools:
@@ -36,7 +36,7 @@ composites:
 "#, "check"),
         "Write one of the six forms, or use `strictMode: true`.";
     "reference_in_text", "a text mentions a reference inside other text",
-        "Only a text that is one reference from beginning to end is resolved.",
+        "Only a text that is one reference from beginning to end is resolved, as `$input.topic` is; `${input.topic}`, `{{input.topic}}`, `$(prev)` and `$.input.topic` are text.",
         file(r#"sources:
   s:
     tools:

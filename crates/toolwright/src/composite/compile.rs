@@ -91,10 +91,20 @@ fn collect(findings: Findings, prefix: &str, steps: &[Text], issues: &mut Vec<Sp
         let help = "the forms here are `$input`, `$prev` and `$steps[N]`, each alone or followed by `.path`";
         issues.push(warning("literal_reference", message, help, pointer));
     }
-    for (pointer, text) in findings.suspicious {
-        let message = format!("`{}` mentions a reference but is sent on as text", crate::cut(&text, 80));
-        let help = "only a text that is one reference from beginning to end is resolved";
-        issues.push(warning("reference_in_text", message, help, pointer));
+    for (pointer, text, meant) in findings.suspicious {
+        let shown = crate::cut(&text, 80);
+        let (message, help) = match meant {
+            Some(meant) => {
+                let escape = if text.starts_with('$') { "; for the text itself write `$$…`" } else { "" };
+                let help = format!("did you mean `{}`? that is how a reference is written here{escape}", crate::cut(&meant, 80));
+                (format!("`{shown}` is no reference and is sent on as text"), help)
+            }
+            None => {
+                let help = "only a text that is one reference from beginning to end is resolved";
+                (format!("`{shown}` mentions a reference but is sent on as text"), help.into())
+            }
+        };
+        issues.push(warning("reference_in_text", message, &help, pointer));
     }
 }
 

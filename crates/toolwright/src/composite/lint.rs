@@ -1,7 +1,7 @@
 //! What can be found in a specification before anything runs, beyond its form:
 //! unknown tools, refused tools, arguments that a tool does not take or needs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::compile::compile;
 use super::spec::{CompositeSpec, Fix, Severity, SpecIssue, StepSpec};
@@ -111,18 +111,24 @@ pub(crate) fn sources<'a, R: Runtime>(
         owner,
         learned: None,
         enforced,
+        inferred: false,
     };
     let outputs = tools.into_iter().map(|tool| match tool {
         // What a composer's composite makes itself is not checked again when it leaves it.
         Some(tool) => match tool.expected_output() {
-            Some((schema, outputs)) => {
-                Known { document: Document::new(schema), owner: Some(tool.0.name.clone()), learned: Some(outputs), enforced: false }
-            }
+            Some((schema, outputs)) => Known {
+                document: Document::new(schema),
+                owner: Some(tool.0.name.clone()),
+                learned: Some(outputs),
+                enforced: false,
+                inferred: false,
+            },
             None => known(tool.0.output.as_ref(), Some(tool.0.name.clone()), enforced && tool.is_output_checked()),
         },
         None => known(None, None, false),
     });
-    Sources { outputs: outputs.collect(), input: known(input, None, input_enforced), left: Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX) }
+    let (input, left) = (known(input, None, input_enforced), Cell::new(limits::WIRING_COMPOSITE_STEPS_MAX));
+    Sources { outputs: outputs.collect(), input, left, told: RefCell::default() }
 }
 
 /// The wires of one step against its tool. `code` is that of a call that would end because of its arguments; `bad` are
@@ -135,8 +141,8 @@ pub(crate) fn wiring<R: Runtime>(
     sources: &Sources,
     bad: &[String],
 ) -> check::Wires {
-    let input = tool.wired_input().and_then(CompiledSchema::document);
-    let target = Target { tool: tool.name(), input, code };
+    let (input, inferred) = (tool.wired_input(), tool.0.input.is_none());
+    let target = Target { tool: tool.name(), input, inferred, code };
     let mut wires = check::step(&format!("/steps/{index}/inputMapping"), plan, &target, sources, bad);
     wires.proved |= tool.0.input.is_none();
     wires
@@ -144,8 +150,9 @@ pub(crate) fn wiring<R: Runtime>(
 
 /// The places of references that cannot be read.
 pub(crate) fn bad_places(issues: &[SpecIssue]) -> Vec<String> {
-    let bad =
-        issues.iter().filter(|issue| issue.severity == Severity::Error && matches!(issue.code, "invalid_reference" | "forward_reference"));
+    let bad = issues.iter().filter(|issue| {
+        issue.severity == Severity::Error && matches!(issue.code, "invalid_reference" | "forward_reference" | "invalid_spec")
+    });
     bad.map(|issue| issue.pointer.clone()).collect()
 }
 

@@ -95,7 +95,7 @@ pub struct SpecIssue {
     pub fix: Option<Fix>,
 }
 
-/// A change of a specification that mends an issue.
+/// A change of a specification that mends an issue. There is one only where nothing else can have been meant.
 ///
 /// ```
 /// use toolwright::{CompositeSpec, Fix, json};
@@ -387,7 +387,7 @@ impl Reader {
             let severity = if self.dialect.is_page() { Severity::Warning } else { Severity::Error };
             let message = format!("`{}` is not a field of a {}", crate::cut(key, 60), if at.is_empty() { "composite" } else { "step" });
             let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-            let sure = crate::nearest::unmistakable(key, known.iter().copied()).filter(|near| object.get(near).is_none());
+            let sure = crate::nearest::unmistakable_keyword(key, known.iter().copied()).filter(|near| object.get(near).is_none());
             let fix = sure.map(|near| Fix::Key { pointer: pointer.clone(), to: near.into() });
             self.issues.push(SpecIssue { severity, code: "invalid_spec", message, help: Some(help), pointer, span: None, fix });
         }

@@ -148,16 +148,8 @@ impl ReferenceError {
                 (nearest, nearest.strip_prefix("$steps.").and_then(|rest| rest.strip_suffix(tail)) == Some(meant))
             }
             Self::Syntax { text, span, expected, nearest } => {
-                let wrong = text.get(span.clone()).unwrap_or_default();
-                let sure = match expected {
-                    Expected::Root => crate::nearest::unmistakable(wrong, ["input", "prev", "steps"]).is_some(),
-                    // Behind a whole reference, more words are more likely a sentence.
-                    Expected::PathOrEnd => text.get(span.start..).is_some_and(|rest| rest.trim().is_empty()),
-                    // A bare `$steps` may mean any of them.
-                    Expected::Step => text.starts_with("$steps."),
-                    _ => true,
-                };
-                (nearest.as_deref()?, sure)
+                let nearest = nearest.as_deref()?;
+                (nearest, only_form(text, span, *expected).is_some_and(|only| only == nearest))
             }
         };
         sure.then_some(nearest)
@@ -180,6 +172,41 @@ impl ReferenceError {
             }
             Self::Forward { .. } => "a step sees the input and the steps before it; move the step that gives the value up".into(),
         }
+    }
+}
+
+/// The one form that a text can have been meant to have: only its signs change, or the word that it begins with.
+fn only_form(text: &str, span: &Range<usize>, expected: Expected) -> Option<String> {
+    let (before, wrong) = (text.get(..span.start)?, text.get(span.clone())?);
+    let (rest, after) = (text.get(span.start..)?, text.get(span.end..)?);
+    let goes_on = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    match expected {
+        Expected::Root => {
+            let root = crate::nearest::unmistakable_keyword(wrong, ["input", "prev", "steps"])?;
+            goes_on(after).then(|| format!("{before}{root}{after}"))
+        }
+        // Behind a whole reference, more words are more likely a sentence.
+        Expected::PathOrEnd => rest.trim().is_empty().then(|| before.to_owned()),
+        Expected::EndAfterOptional => {
+            let only_more = rest.trim_matches('?').is_empty();
+            (only_more || goes_on(rest)).then(|| format!("{}{}?", before.strip_suffix('?').unwrap_or(before), rest.trim_end_matches('?')))
+        }
+        Expected::ClosingBracket => goes_on(rest).then(|| format!("{before}]{rest}")),
+        Expected::ClosingQuote => {
+            let key = rest.trim_start_matches('"').trim_end_matches(']');
+            (!key.contains(['.', '[', ']', '\\', '"'])).then(|| format!("{}\"]", text.trim_end_matches(']')))
+        }
+        // What is in brackets and in no quotes may be a sign of another language.
+        Expected::Bracket => {
+            let key = wrong.strip_prefix('\'')?.strip_suffix('\'').filter(|key| !key.contains(['\'', '"', '\\']))?;
+            Some(format!("{before}\"{key}\"{after}"))
+        }
+        // A bare `$steps` may mean any of them.
+        Expected::Step => {
+            let head = before.strip_suffix('.').filter(|_| text.starts_with("$steps."))?;
+            Some(format!("{head}[{wrong}]{after}"))
+        }
+        Expected::Name | Expected::Escape | Expected::CanonicalIndex => None,
     }
 }
 

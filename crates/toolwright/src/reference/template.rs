@@ -106,8 +106,9 @@ pub(crate) struct Findings {
     pub(crate) errors: Vec<Found>,
     /// `$…` texts that are used as literals, in the page dialect.
     pub(crate) literals: Vec<(String, Text)>,
-    /// Reference-shaped text inside longer strings, or in arrays of the page dialect.
-    pub(crate) suspicious: Vec<(String, Text)>,
+    /// Reference-shaped text inside longer strings, in arrays of the page dialect, or written as other languages do;
+    /// with the reference that it would be, where it is nothing else.
+    pub(crate) suspicious: Vec<(String, Text, Option<Text>)>,
 }
 
 impl Plan {
@@ -217,8 +218,9 @@ impl Compiler<'_> {
         };
         match parsed {
             Parsed::Literal(literal) => {
-                if literal == *text && mentions_reference(&literal) {
-                    self.findings.suspicious.push((self.pointer.clone(), literal.clone()));
+                let meant = if self.scope.dialect.is_page() { None } else { of_another_language(text) };
+                if literal == *text && (meant.is_some() || mentions_reference(&literal)) {
+                    self.findings.suspicious.push((self.pointer.clone(), literal.clone(), meant));
                 }
                 Plan::Literal(Value::String(literal))
             }
@@ -275,7 +277,8 @@ impl Compiler<'_> {
             Root::StepAt(position) if *position < self.scope.steps.len() => Err(self.later(reference, *position)),
             Root::StepAt(position) => {
                 let shown = if *position == usize::MAX { "…".to_owned() } else { position.to_string() };
-                let last = at.checked_sub(1).map(|last| format!("$steps[{last}]"));
+                let tail = reference.text.get(reference.root_span.end..).unwrap_or_default();
+                let last = at.checked_sub(1).map(|last| format!("$steps[{last}]{tail}"));
                 Err(self.unknown(reference, shown, last))
             }
             Root::StepNamed(name) => match self.scope.steps.iter().position(|step| step == name) {
@@ -320,7 +323,7 @@ impl Compiler<'_> {
     fn look_inside(&mut self, value: &Value) {
         match value {
             Value::String(text) if matches!(parse_strict(text), Ok(Parsed::Reference(_))) || mentions_reference(text) => {
-                self.findings.suspicious.push((self.pointer.clone(), text.clone()));
+                self.findings.suspicious.push((self.pointer.clone(), text.clone(), None));
             }
             Value::Array(_) => {
                 for (index, item) in value.as_array().unwrap_or_default().iter().enumerate() {
@@ -350,12 +353,24 @@ fn all_literal(plans: &[Plan]) -> Option<Vec<Value>> {
     plans.iter().map(|plan| if let Plan::Literal(value) = plan { Some(value.clone()) } else { None }).collect()
 }
 
-/// `cost: $input.amount` is text, but its author probably meant a reference.
+/// `cost: $input.amount` is text, and so is `cost: ${input.amount}`, but its author probably meant a reference. A `${input}`
+/// without a path is as likely a variable of a script.
 fn mentions_reference(text: &str) -> bool {
-    text.match_indices('$').skip_while(|(at, _)| *at == 0).any(|(at, _)| {
+    text.match_indices('$').any(|(at, _)| {
         let rest = text.get(at + 1..).unwrap_or_default();
-        ["input", "prev", "steps"]
-            .iter()
-            .any(|root| rest.strip_prefix(root).is_some_and(|tail| !tail.starts_with(|c: char| c.is_alphanumeric() || c == '_')))
+        let (rest, braced) = rest.strip_prefix('{').map_or((rest, false), |inside| (inside, true));
+        let names = |tail: &str| if braced { tail.starts_with('.') } else { !tail.starts_with(|c: char| c.is_alphanumeric() || c == '_') };
+        (braced || at > 0) && ["input", "prev", "steps"].iter().any(|root| rest.strip_prefix(root).is_some_and(names))
     })
+}
+
+/// The reference that a whole text would be in the language of a template, a shell or JSONPath: `${input.x}`, `$(prev)`,
+/// `{{ input.x }}`, `$.input.x`. A template with more than that in it is left alone: a tool may take templates.
+fn of_another_language(text: &str) -> Option<Text> {
+    let text = text.trim();
+    let between = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
+    let inside = between("${", "}").or_else(|| between("$(", ")")).or_else(|| between("{{", "}}")).or_else(|| text.strip_prefix("$."))?;
+    let inside = inside.trim();
+    let reference = Text::from(format!("${}", inside.strip_prefix('$').unwrap_or(inside)));
+    matches!(parse_strict(&reference), Ok(Parsed::Reference(_))).then_some(reference)
 }

@@ -261,7 +261,8 @@ impl<R: Runtime> View<R> {
             linked.inferred = inferred_input(linked.compiled.as_ref(), &tools);
         }
         let written = composite.head.def.input.as_ref();
-        let sources = lint::sources(written.or(linked.inferred.as_ref()), written.is_some(), tools.iter().copied(), true);
+        let mut sources = lint::sources(written.or(linked.inferred.as_ref()), written.is_some(), tools.iter().copied(), true);
+        sources.input.inferred = written.is_none();
         let mut proved = Vec::with_capacity(steps.len());
         for (index, (step, tool)) in steps.iter().zip(&tools).enumerate() {
             let compiled = linked.compiled.as_ref().and_then(|compiled| compiled.program.steps.get(index)).map(|step| &step.arguments);
@@ -315,7 +316,8 @@ impl<R: Runtime> View<R> {
     pub(super) fn derived_output(&self, composite: &Composite<R>, plan: Option<&Plan>, linked: &Linked) -> Option<Value> {
         let tools = || linked.links.iter().map(|link| self.entry(*link).map(|entry| &entry.tool));
         let Some(plan) = plan else { return tools().next_back()??.output_schema().cloned() };
-        let input = composite.head.def.input.as_ref().or(linked.derived.inferred_input.as_ref());
+        // What was inferred of the input holds only once the steps have run, and not of a `null` that they leave out.
+        let input = composite.head.def.input.as_ref();
         let schema = contract::derived(plan, &lint::sources(input, false, tools(), false), limits::DERIVED_SCHEMA_BYTES_MAX)?;
         CompiledSchema::new(schema.clone()).verify().is_ok().then_some(schema)
     }

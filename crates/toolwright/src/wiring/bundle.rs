@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::document::{Draft, Place};
+use super::leaf;
 use crate::limits;
 use crate::value::{Object, Text, Value};
 
@@ -15,11 +16,20 @@ const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
 /// Keywords that mean something else in the newest draft, or take their meaning from where they stand.
 const FOREIGN: [&str; 7] = ["additionalItems", "dependencies", "$recursiveRef", "$recursiveAnchor", "$dynamicRef", "$dynamicAnchor", "id"];
 
+/// Keywords that came with a later draft, oldest draft first: what has them means nothing by them in an older one.
+const LATER: [(Draft, &[&str]); 4] = [
+    (Draft::D6, &["const", "contains", "propertyNames"]),
+    (Draft::D7, &["if", "then", "else"]),
+    (Draft::D2019, &["dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"]),
+    (Draft::D2020, &["prefixItems"]),
+];
+
 /// A schema under construction: what was taken, and its definitions.
 #[derive(Default)]
 pub(crate) struct Bundle {
     definitions: Vec<(Text, Value)>,
-    names: HashMap<usize, Text>,
+    /// By document and address in it: documents may share what refers to other things in each.
+    names: HashMap<(usize, usize), Text>,
     /// Places that are kept alive, so that their addresses stay theirs.
     kept: Vec<Place>,
     parts: usize,
@@ -33,7 +43,7 @@ impl Bundle {
             return None;
         }
         let Some(members) = place.schema.as_object() else { return Some(place.schema.clone()) };
-        if members.keys().any(|key| FOREIGN.contains(&key.as_str())) {
+        if members.keys().any(|key| FOREIGN.contains(&key.as_str())) || means_otherwise(place) {
             return None;
         }
         if let Some(reference) = place.keyword("$ref") {
@@ -78,7 +88,7 @@ impl Bundle {
     }
 
     fn define(&mut self, target: &Place, reference: &str) -> Option<Text> {
-        let address = target.identity();
+        let address = target.identity().map(|address| (std::sync::Arc::as_ptr(&target.document).addr(), address));
         if let Some(name) = address.and_then(|address| self.names.get(&address)) {
             return Some(name.clone());
         }
@@ -109,4 +119,21 @@ impl Bundle {
         }
         Value::Object(schema.with("$defs", Value::object(self.definitions)))
     }
+}
+
+/// Whether its words mean something else in the newest draft than in its own.
+fn means_otherwise(place: &Place) -> bool {
+    let draft = place.draft();
+    let has = |keyword: &&str| place.keyword(keyword).is_some();
+    let later = LATER.iter().any(|(since, keywords)| draft < *since && keywords.iter().any(&has));
+    let format = place.keyword("format").and_then(Value::as_str);
+    let format = draft <= Draft::D7 && format.is_some_and(|format| !leaf::OLD_FORMATS.contains(&format));
+    let written = draft == Draft::D4 && place.keyword("type").is_some_and(names_integers);
+    // What counts as evaluated changed with 2020-12.
+    let evaluated = draft == Draft::D2019 && has(&"unevaluatedItems");
+    later || format || written || evaluated
+}
+
+fn names_integers(types: &Value) -> bool {
+    types.as_str() == Some("integer") || types.as_array().is_some_and(|types| types.iter().any(|name| name.as_str() == Some("integer")))
 }

@@ -1,10 +1,14 @@
 //! The wires of one step: every argument against what can arrive there.
 
+mod bit;
 mod instead;
+mod literals;
 mod names;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+use bit::Bit;
 
 use super::document::Document;
 use super::engine::{self, Engine, names_of, sizes};
@@ -14,8 +18,9 @@ use super::relate::{Rel, dependents};
 use super::{Slip, Verdict, words};
 use crate::composite::spec::{Fix, Severity, SpecIssue};
 use crate::limits;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, unmistakable};
 use crate::reference::template::{Plan, RefPlan, Source};
+use crate::schema::CompiledSchema;
 use crate::value::{Text, Value};
 
 /// The code of what may slip through.
@@ -34,6 +39,8 @@ pub(crate) struct Known {
     pub(crate) learned: Option<u32>,
     /// Whether every run checks it against that schema.
     pub(crate) enforced: bool,
+    /// Nobody wrote it: it is what the steps need.
+    pub(crate) inferred: bool,
 }
 
 /// What a step can refer to.
@@ -42,12 +49,16 @@ pub(crate) struct Sources {
     pub(crate) outputs: Vec<Known>,
     /// Steps of all checks of one composite together.
     pub(crate) left: Cell<u32>,
+    /// Members of the input of which it was told that no value is right for all steps.
+    pub(crate) told: RefCell<Vec<Text>>,
 }
 
 /// The tool at the end of the wires.
 pub(crate) struct Target<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) input: Option<&'a Arc<Document>>,
+    pub(crate) input: Option<&'a CompiledSchema>,
+    /// Nobody wrote its input schema: it names all arguments that are used.
+    pub(crate) inferred: bool,
     /// The code of a call that would end because of its arguments.
     pub(crate) code: &'static str,
 }
@@ -62,9 +73,18 @@ pub(crate) struct Wires {
 
 /// Checks all arguments of one step. `bad` are places whose references could not be read.
 pub(crate) fn step(pointer: &str, plan: &Plan, target: &Target<'_>, sources: &Sources, bad: &[String]) -> Wires {
+    if bad.iter().any(|bad| bad == pointer) {
+        return Wires::default();
+    }
     let mut check = Check { target, sources, bad, engine: engine_within(sources), issues: Vec::new() };
-    let proved = match target.input {
-        Some(document) => check.mapping(Bit::Plan(plan), &engine::whole(document), pointer, ""),
+    let proved = match target.input.and_then(|input| Some((input, input.document()?))) {
+        Some((schema, document)) => {
+            let proved = check.mapping(Bit::Plan(plan), &engine::whole(document), pointer, "");
+            if !proved && check.issues.is_empty() && !check.is_unread(pointer) {
+                check.literals(&Bit::Plan(plan), schema, pointer);
+            }
+            proved
+        }
         None => {
             check.references(Bit::Plan(plan), pointer);
             false
@@ -76,40 +96,14 @@ pub(crate) fn step(pointer: &str, plan: &Plan, target: &Target<'_>, sources: &So
 
 /// Looks only at where references lead.
 pub(crate) fn output(pointer: &str, plan: &Plan, sources: &Sources, bad: &[String]) -> Vec<SpecIssue> {
-    let target = Target { tool: "", input: None, code: UNRESOLVED };
+    let target = Target { tool: "", input: None, inferred: false, code: UNRESOLVED };
     step(pointer, plan, &target, sources, bad).issues
 }
 
 fn engine_within(sources: &Sources) -> Engine {
-    Engine::within_steps(sources.left.get().min(limits::WIRING_STEPS_MAX))
-}
-
-/// A part of a mapping.
-#[derive(Clone)]
-enum Bit<'p> {
-    Plan(&'p Plan),
-    Literal(Value),
-}
-
-impl<'p> Bit<'p> {
-    fn members(&self) -> Option<Vec<(Text, Bit<'p>)>> {
-        match self {
-            Bit::Plan(Plan::Object { shape, members, .. }) => Some(shape.keys().cloned().zip(members.iter().map(Bit::Plan)).collect()),
-            Bit::Plan(Plan::Literal(value)) => Bit::Literal(value.clone()).members(),
-            Bit::Plan(_) => None,
-            Bit::Literal(value) => {
-                let members = value.as_object()?.iter();
-                Some(members.map(|(key, member)| (key.clone(), Bit::Literal(member.clone()))).collect())
-            }
-        }
-    }
-}
-
-impl Bit<'_> {
-    /// Whether it is a reference that leaves its place out when there is nothing.
-    fn may_be_left_out(&self) -> bool {
-        matches!(self, Bit::Plan(Plan::Reference(RefPlan { optional: true, .. })))
-    }
+    let mut engine = Engine::within_steps(sources.left.get().min(limits::WIRING_STEPS_MAX));
+    engine.lenient = true;
+    engine
 }
 
 struct Check<'a> {
@@ -135,7 +129,10 @@ impl Check<'_> {
         let wanted = self.engine.required(parts);
         let named = self.engine.named(parts).unwrap_or_default();
         let given: Vec<Text> = members.iter().map(|(key, _)| key.clone()).collect();
-        let mut proved = *exact && sizes(parts).least == 0 && sizes(parts).most.is_none() && names_of(parts).is_empty();
+        let together = sizes(parts).least > 0 || sizes(parts).most.is_some() || !names_of(parts).is_empty();
+        let mut proved = *exact && !together;
+        let before = self.issues.len();
+        let all = plan.clone();
         for (key, member) in members.clone() {
             let at = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
             let conj = self.engine.member(parts, &key);
@@ -145,6 +142,9 @@ impl Check<'_> {
                 continue;
             }
             let inner = if argument.is_empty() { key.to_string() } else { format!("{argument}{}", super::relate::segment(&key)) };
+            if self.target.inferred && argument.is_empty() && !named.contains(&key) {
+                self.unused(&key, &named, &given, &at);
+            }
             proved &= self.member(member, &conj, &at, &inner, wanted.contains(&key));
         }
         for key in wanted.iter().filter(|key| !given.contains(key)) {
@@ -156,6 +156,9 @@ impl Check<'_> {
             proved = false;
             self.not_beside(&key, &needed, &members, pointer, argument);
         }
+        if together && self.issues.len() == before {
+            return self.whole(all, to, pointer, argument);
+        }
         proved
     }
 
@@ -165,85 +168,43 @@ impl Check<'_> {
         }
         match &plan {
             Bit::Plan(Plan::Reference(reference)) => self.reference(reference, to, pointer, argument, needed),
+            _ if plan.items().is_some_and(|items| !items.is_empty()) => self.items(plan, to, pointer, argument),
             Bit::Literal(value) | Bit::Plan(Plan::Literal(value)) if value.as_object().is_none() => {
-                self.literal(value, to, pointer, argument)
+                self.literal(value, to, pointer, argument, needed)
             }
             _ if plan.members().is_some() => self.mapping(plan, to, pointer, argument),
             _ => self.whole(plan, to, pointer, argument),
         }
     }
 
-    fn literal(&mut self, value: &Value, to: &Conj, pointer: &str, argument: &str) -> bool {
-        let node = self.engine.read_all(to);
-        match self.engine.holds(&node, value) {
-            Tri::Yes => !holds_integral_decimal(value),
-            Tri::Unknown => false,
-            Tri::No => {
-                let takes = self.engine.describe(to);
-                let values: Vec<&str> = node.branches.iter().flat_map(|branch| texts(branch)).collect();
-                let near = value.as_str().and_then(|text| nearest(text, values.iter().copied()));
-                let (shown, argument) = (words::shown(value), self.argument(argument));
-                let message = match self.why_not(value, &node) {
-                    Some(what) => format!("{argument} takes no {what}, and this is {shown}"),
-                    None => format!("{argument} takes {takes}, and this is {shown}"),
-                };
-                let help = match near {
-                    Some(near) => Some(format!("did you mean `{near}`?")),
-                    None if value.as_str().is_some_and(|text| text.starts_with('$')) => {
-                        Some("a text that begins with `$$` is sent without its first `$`".into())
-                    }
-                    None => None,
-                };
-                let fix = near.map(|near| Fix::Value { pointer: pointer.into(), to: near.into() });
-                self.issues.push(SpecIssue {
-                    severity: Severity::Error,
-                    code: self.target.code,
-                    message,
-                    help,
-                    pointer: pointer.into(),
-                    span: None,
-                    fix,
-                });
-                false
-            }
-        }
-    }
-
-    /// Which constraint a literal of the right kind breaks.
-    fn why_not(&self, value: &Value, node: &Node) -> Option<String> {
-        for branch in &node.branches {
-            if let Shape::Scalars(scalars) = &branch.shape {
-                let leaf = if matches!(value, Value::String(_)) { scalars.string.as_ref() } else { scalars.number.as_ref() };
-                if let Some(leaf) = leaf.filter(|leaf| !leaf.constraints.is_empty() && matches!(value, Value::String(_) | Value::Number(_)))
-                {
-                    let bare = super::leaf::Leaf::bare(leaf.kind);
-                    let what = super::leaf::words(&bare, leaf, Some(value));
-                    return Some(what);
-                }
-            }
-        }
-        None
-    }
-
     fn reference(&mut self, reference: &RefPlan, to: &Conj, pointer: &str, argument: &str, needed: bool) -> bool {
-        let Some((followed, known)) = self.followed(reference, pointer) else { return false };
+        let Some((followed, known)) = self.followed(reference, pointer, needed.then_some(argument)) else { return false };
         if reference.optional && needed && followed.missing == Tri::Yes {
             let message = format!("{} is needed, and `{}` leaves it out when it is missing", self.argument(argument), written(reference));
             let help = "let the source promise it, or take it from somewhere that always has it";
             self.warn(message, Some(help.into()), pointer, None, None);
         }
         let left_out = reference.optional && needed && followed.missing != Tri::No;
+        // A null for an argument that need not be given is left out.
+        let without = if needed { None } else { self.engine.without_stray_null(&followed.conj, to) };
+        let nulls = without.is_some();
+        let from = match without {
+            Some(node) if node.is_never() => return false,
+            Some(node) => vec![Item::Made(Arc::new(node))],
+            None => followed.conj.clone(),
+        };
         let mut slips = Vec::new();
-        let rel = self.relate(&followed.conj, to, &mut slips);
+        let rel = self.relate(&from, to, &mut slips);
+        let may_be_nothing = !needed && (nulls || (reference.optional && followed.missing != Tri::No));
         match told(rel, slips) {
-            Verdict::Fits => known.enforced && known.learned.is_none() && !left_out,
+            Verdict::Fits => known.enforced && known.learned.is_none() && !left_out && !nulls && !self.engine.left_out,
             Verdict::Unknown => false,
+            Verdict::CannotFit(slips) if may_be_nothing && !slips.is_empty() => {
+                self.may_not_fit(reference, &known, &slips, pointer, argument);
+                false
+            }
             Verdict::MayNotFit(slips) => {
-                // A null for an argument that need not be given is left out.
-                let only_null = !slips.is_empty() && slips.iter().all(|slip| slip.path.is_empty() && slip.what == "`null`");
-                if needed || !only_null {
-                    self.may_not_fit(reference, &known, &slips, pointer, argument);
-                }
+                self.may_not_fit(reference, &known, &slips, pointer, argument);
                 false
             }
             Verdict::CannotFit(slips) => {
@@ -257,6 +218,9 @@ impl Check<'_> {
 
     /// Something that is made of several parts, compared as a whole.
     fn whole(&mut self, plan: Bit<'_>, to: &Conj, pointer: &str, argument: &str) -> bool {
+        if self.is_unread(pointer) {
+            return false;
+        }
         let before = self.issues.len();
         let (node, certain) = self.made(&plan, pointer);
         if self.issues.len() > before {
@@ -265,18 +229,27 @@ impl Check<'_> {
         let mut slips = Vec::new();
         let rel = self.relate(&vec![Item::Made(node)], to, &mut slips);
         match told(rel, slips) {
-            Verdict::Fits => certain,
+            Verdict::Fits => certain && !self.engine.left_out,
             Verdict::Unknown => false,
             Verdict::MayNotFit(slips) => {
                 let message = format!("{} may get {}, which it does not take", self.argument(argument), words::slips(&slips));
                 self.warn(message, None, pointer, None, None);
                 false
             }
+            // What a validator says of them is said when nothing else is.
+            Verdict::CannotFit(_) if argument.is_empty() && plan.value().is_some() => false,
             Verdict::CannotFit(slips) => {
                 let takes = self.engine.describe(to);
-                let message = match slips.is_empty() {
-                    true => format!("{} takes {takes}, and this can never be one", self.argument(argument)),
-                    false => format!("{} takes {takes}, and this gives {}", self.argument(argument), words::slips(&slips)),
+                let message = match (slips.is_empty(), plan.value()) {
+                    (_, Some(value)) if takes == "objects" => {
+                        format!(
+                            "{} takes objects of certain forms, and `{}` has none of them",
+                            self.argument(argument),
+                            crate::cut(&value.to_json_string(), 60)
+                        )
+                    }
+                    (true, _) => format!("{} takes {takes}, and this can never be one", self.argument(argument)),
+                    (false, _) => format!("{} takes {takes}, and this gives {}", self.argument(argument), words::slips(&slips)),
                 };
                 self.error(self.target.code, message, None, pointer, None, None);
                 false
@@ -284,8 +257,14 @@ impl Check<'_> {
         }
     }
 
+    /// Whether a reference inside could not be read, so that nobody knows what is there.
+    fn is_unread(&self, pointer: &str) -> bool {
+        self.bad.iter().any(|bad| bad.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    }
+
     fn relate(&mut self, from: &Conj, to: &Conj, slips: &mut Vec<Slip>) -> Rel {
         self.engine.slips.clear();
+        self.engine.left_out = false;
         let rel = self.engine.judge(from, to);
         slips.append(&mut self.engine.slips);
         rel
@@ -296,10 +275,10 @@ impl Check<'_> {
         let inner = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
         let shape = match plan {
             Bit::Literal(value) | Bit::Plan(Plan::Literal(value)) => {
-                return (Arc::new(Node::values(vec![value.clone()])), !holds_integral_decimal(value));
+                return (Arc::new(Node::values(vec![value.clone()])), !literals::holds_integral_decimal(value));
             }
             Bit::Plan(Plan::Reference(reference)) => {
-                let Some((followed, known)) = self.followed(reference, pointer) else { return (Arc::new(Node::unknown()), false) };
+                let Some((followed, known)) = self.followed(reference, pointer, None) else { return (Arc::new(Node::unknown()), false) };
                 let node = self.engine.read_all(&followed.conj);
                 return (Arc::new(node), known.enforced && known.learned.is_none());
             }
@@ -322,10 +301,11 @@ impl Check<'_> {
                     certain &= enforced;
                     all.push(node);
                 }
-                // An item whose value is missing is left out, and then the others move up.
+                // An item whose value is missing is left out, and then the others move up: it is some array.
                 let moves = items.iter().any(|item| matches!(item, Plan::Reference(RefPlan { optional: true, .. })));
-                let shape = Shape::Array(vec![Items::Made(Arc::new(all))]);
-                return (Arc::new(Node { branches: vec![Branch { shape, exact: !moves }] }), certain && !moves);
+                let parts = if moves { Vec::new() } else { vec![Items::Made(Arc::new(all))] };
+                let branch = Branch { shape: Shape::Array(parts), exact: !moves };
+                return (Arc::new(Node { branches: vec![branch] }), certain && !moves);
             }
         };
         let (shape, certain) = shape;
@@ -336,7 +316,7 @@ impl Check<'_> {
     fn references(&mut self, plan: Bit<'_>, pointer: &str) {
         match &plan {
             Bit::Plan(Plan::Reference(reference)) => {
-                self.followed(reference, pointer);
+                self.followed(reference, pointer, None);
             }
             Bit::Plan(Plan::Object { .. }) => {
                 for (key, member) in plan.members().unwrap_or_default() {
@@ -353,17 +333,18 @@ impl Check<'_> {
     }
 
     /// Where a reference leads; none when it leads nowhere, which was told.
-    fn followed(&mut self, reference: &RefPlan, pointer: &str) -> Option<(Followed, Known)> {
+    /// `needed` is the argument that cannot do without it.
+    fn followed(&mut self, reference: &RefPlan, pointer: &str, needed: Option<&str>) -> Option<(Followed, Known)> {
         let sources = self.sources;
         let known = match reference.source {
             Source::Input => sources.input.clone(),
             Source::Step(position) => sources.outputs.get(position)?.clone(),
             Source::Null => {
-                let known = Known { document: None, owner: None, learned: None, enforced: true };
+                let known = Known { document: None, owner: None, learned: None, enforced: true, inferred: false };
                 return Some((Followed::of(vec![Item::Made(Arc::new(Node::values(vec![Value::Null])))]), known));
             }
             Source::Nothing => {
-                let known = Known { document: None, owner: None, learned: None, enforced: false };
+                let known = Known { document: None, owner: None, learned: None, enforced: false, inferred: false };
                 return Some((Followed::unknown(), known));
             }
         };
@@ -373,18 +354,22 @@ impl Check<'_> {
             (None, Source::Input) if reference.path.is_empty() => Followed::of(some_object()),
             (None, _) => Followed::unknown(),
         };
-        if self.leads_nowhere(reference, &followed, &known, pointer) {
+        if self.leads_nowhere(reference, &followed, &known, pointer, needed) {
             return None;
         }
         self.may_be_missing(reference, &followed, &known, pointer);
         Some((followed, known))
     }
 
-    fn leads_nowhere(&mut self, reference: &RefPlan, followed: &Followed, known: &Known, pointer: &str) -> bool {
+    fn leads_nowhere(&mut self, reference: &RefPlan, followed: &Followed, known: &Known, pointer: &str, needed: Option<&str>) -> bool {
         let Some(dead) = &followed.dead else { return false };
         let segment = reference.written.reference.path.get(dead.hop);
         let span = segment.map(|segment| segment.span.clone());
         let name = segment.map(|segment| segment_text(segment.key.as_ref(), segment.index)).unwrap_or_default();
+        if known.inferred && dead.known.iter().any(|known| *known == name) {
+            self.nothing_is_right(reference, dead.hop, pointer);
+            return true;
+        }
         let near = nearest(&name, dead.known.iter().map(Text::as_str)).map(str::to_owned);
         let inside = reference.path.iter().take(dead.hop).map(hop_text).collect::<String>();
         let giver = giver(known);
@@ -394,16 +379,22 @@ impl Check<'_> {
             None => format!("{giver} has no `{name}`{at}"),
         };
         let fix = near.as_ref().and_then(|near| replaced(reference, dead.hop, near));
-        let help = match (&fix, dead.known.is_empty()) {
-            (Some(text), _) => Some(format!("did you mean `{text}`?")),
-            (None, false) => Some(format!("there is {}", words::names(&dead.known))),
-            (None, true) => None,
+        let help = match (&fix, dead.known.is_empty(), dead.instead) {
+            (Some(text), ..) => Some(format!("did you mean `{text}`?")),
+            (None, false, _) => Some(format!("there is {}", words::names(&dead.known))),
+            (None, true, Some("an array")) => one_of_them(reference, dead.hop),
+            (None, true, _) => None,
         };
-        let fix = fix.map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
+        let sure = unmistakable(&name, dead.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near.as_deref());
+        let fix = fix.filter(|_| sure).map(|text| Fix::Value { pointer: pointer.into(), to: text.into() });
         // What was only seen so far may be more; and what may be missing ends no run.
         match (known.learned, reference.optional) {
             (None, false) => self.error(UNRESOLVED, message, help, pointer, span, fix),
             (Some(_), _) => self.warn(format!("{message}{}", learned(known)), help, pointer, span, fix),
+            (None, true) if needed.is_some() => {
+                let message = format!("{message}, and {} is needed", self.argument(needed.unwrap_or_default()));
+                self.error(self.target.code, message, help, pointer, span, fix);
+            }
             (None, true) => self.warn(format!("{message}, so it is always left out"), help, pointer, span, fix),
         }
         true
@@ -423,8 +414,9 @@ impl Check<'_> {
         let near = if loose.unnamed { nearest(&name, loose.known.iter().map(Text::as_str)) } else { None };
         if let Some(text) = near.and_then(|near| replaced(reference, loose.hop, near)) {
             let message = format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known));
-            let fix = Fix::Value { pointer: pointer.into(), to: text.as_str().into() };
-            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, Some(fix));
+            let sure = unmistakable(&name, loose.known.iter().map(Text::as_str)).is_some_and(|sure| Some(sure) == near);
+            let fix = sure.then(|| Fix::Value { pointer: pointer.into(), to: text.as_str().into() });
+            return self.warn(message, Some(format!("did you mean `{text}`?")), pointer, span, fix);
         }
         let message = match loose.unnamed {
             true => format!("{giver} does not speak of `{name}`, so `{shown}` may be missing{}", learned(known)),
@@ -530,21 +522,13 @@ fn objects_of(node: &Node) -> Vec<Branch> {
     node.branches.iter().filter(|branch| matches!(branch.shape, Shape::Object(_))).cloned().collect()
 }
 
-fn texts(branch: &Branch) -> Vec<&str> {
-    match &branch.shape {
-        Shape::Values(values) => values.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Whether a number in it is an integer that is written as a decimal: a call writes it as an integer where one is wanted.
-fn holds_integral_decimal(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => !number.is_written_as_integer() && number.is_integer(),
-        Value::Object(members) => members.values().iter().any(holds_integral_decimal),
-        Value::Array(_) => value.as_array().unwrap_or_default().iter().any(holds_integral_decimal),
-        _ => false,
-    }
+/// The same path into the first of the items that are there in place of an object.
+fn one_of_them(reference: &RefPlan, hop: usize) -> Option<String> {
+    let written = &reference.written.reference;
+    let span = written.path.get(hop)?.span.clone();
+    let before = written.text.get(..span.start)?.trim_end_matches(['.', '[']);
+    let rest = written.text.get(before.len()..)?;
+    Some(format!("to look into one of them, write `{before}[0]{rest}`"))
 }
 
 fn written(reference: &RefPlan) -> String {

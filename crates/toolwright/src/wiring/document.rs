@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::leaf::Known;
 use crate::limits;
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 /// The dialect a schema is written in, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,8 @@ pub(crate) struct Document {
     pub(super) draft: Draft,
     /// Whether a part of it has an identifier of its own, so that references inside it mean something else there.
     embedded: OnceLock<bool>,
+    /// Its anchors; none in the place of one that may be none.
+    anchors: OnceLock<HashMap<Text, Option<Value>>>,
     /// What was found out about its leaves, by their address.
     leaves: Mutex<HashMap<usize, Arc<Known>>>,
 }
@@ -53,11 +55,11 @@ impl Document {
     /// None for what cannot be reasoned about: an unknown dialect, or a schema too large or too deep.
     pub(crate) fn new(root: &Value) -> Option<Arc<Self>> {
         let small = root.weight() <= limits::WIRING_SCHEMA_BYTES_MAX && root.depth() <= limits::WIRING_SCHEMA_DEPTH_MAX;
-        if !small || !matches!(root, Value::Bool(_) | Value::Object(_)) {
+        if !small || !matches!(root, Value::Bool(_) | Value::Object(_)) || members(root).any(speaks_otherwise) {
             return None;
         }
-        let (embedded, leaves) = (OnceLock::new(), Mutex::default());
-        Some(Arc::new(Self { root: root.clone(), draft: Draft::of(root)?, embedded, leaves }))
+        let (embedded, anchors, leaves) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Some(Arc::new(Self { root: root.clone(), draft: Draft::of(root)?, embedded, anchors, leaves }))
     }
 
     pub(super) fn root(&self) -> &Value {
@@ -91,7 +93,12 @@ impl Document {
                 false => self.root.pointer(fragment),
             };
         }
-        anchored(&self.root, fragment, self.draft)
+        let anchors = self.anchors.get_or_init(|| {
+            let mut all = HashMap::new();
+            anchors(&self.root, self.draft, false, &mut all);
+            all
+        });
+        anchors.get(fragment)?.as_ref()
     }
 }
 
@@ -108,13 +115,29 @@ fn has_identifier(part: &Value, id: &str) -> bool {
     own || members(part).any(|part| has_identifier(part, id))
 }
 
-fn anchored<'v>(part: &'v Value, name: &str, draft: Draft) -> Option<&'v Value> {
-    let here = match draft {
-        Draft::D4 => part.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
-        Draft::D6 | Draft::D7 => part.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')) == Some(name),
-        Draft::D2019 | Draft::D2020 => part.get("$anchor").and_then(Value::as_str) == Some(name),
+/// Whether this part, or one inside it, says that it is a document of its own and of which dialect.
+fn speaks_otherwise(part: &Value) -> bool {
+    let says = |keyword: &str| part.get(keyword).is_some_and(|value| value.as_str().is_some());
+    (says("$schema") && (says("$id") || says("id"))) || members(part).any(speaks_otherwise)
+}
+
+/// Every anchor; none in the place of one that is there twice, or that lies among data.
+fn anchors(part: &Value, draft: Draft, among_data: bool, all: &mut HashMap<Text, Option<Value>>) {
+    const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+    let Some(object) = part.as_object() else {
+        return members(part).for_each(|part| anchors(part, draft, among_data, all));
     };
-    if here { Some(part) } else { members(part).find_map(|part| anchored(part, name, draft)) }
+    let here = match draft {
+        Draft::D4 => part.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')),
+        Draft::D6 | Draft::D7 => part.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#')),
+        Draft::D2019 | Draft::D2020 => part.get("$anchor").and_then(Value::as_str),
+    };
+    if let Some(name) = here {
+        all.entry(name.into()).and_modify(|known| *known = None).or_insert_with(|| (!among_data).then(|| part.clone()));
+    }
+    for (key, part) in object.iter() {
+        anchors(part, draft, among_data || DATA.contains(&key.as_str()), all);
+    }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::document::{Draft, Place};
-use super::leaf;
+use super::leaf::{self, Kind, Leaf};
 use super::node::{Branch, Conj, Item, Items, Node, Part, Shape, Tri};
 use super::reader::{closes_itself, says_nothing};
 use super::relate::Rel;
@@ -20,10 +20,16 @@ pub(super) struct Engine {
     allowed: u32,
     /// Some step could not be taken.
     exhausted: bool,
+    /// Whether a `null` where none is taken counts as nothing, as long as nothing is needed there: a call leaves it out.
+    pub(super) lenient: bool,
+    /// Some `null` counted as nothing.
+    pub(super) left_out: bool,
+    /// Whether a number is taken hung on how it is written.
+    spelled: bool,
     /// Pairs that are being compared: met again, they are taken to fit.
     pub(super) under_way: HashSet<(Vec<usize>, Vec<usize>)>,
     pub(super) deep: u32,
-    patterns: HashMap<(Text, Text), Tri>,
+    patterns: HashMap<Text, Leaf>,
     pub(super) path: Vec<String>,
     pub(super) slips: Vec<Slip>,
     pub(super) quiet: u32,
@@ -40,6 +46,9 @@ impl Engine {
             left,
             allowed: left,
             exhausted: false,
+            lenient: false,
+            left_out: false,
+            spelled: false,
             under_way: HashSet::new(),
             deep: 0,
             patterns: HashMap::new(),
@@ -112,15 +121,15 @@ impl Engine {
     }
 
     pub(super) fn matches(&mut self, pattern: &Text, key: &Text) -> Tri {
-        if let Some(known) = self.patterns.get(&(pattern.clone(), key.clone())) {
-            return *known;
+        if !self.patterns.contains_key(pattern) {
+            if !self.spend(limits::WIRING_LIBRARY_STEPS) {
+                return Tri::Unknown;
+            }
+            self.patterns.insert(pattern.clone(), leaf::matching(pattern));
         }
-        if !self.spend(limits::WIRING_LIBRARY_STEPS) {
-            return Tri::Unknown;
-        }
-        let found = leaf::matches(pattern, key);
-        self.patterns.insert((pattern.clone(), key.clone()), found);
-        found
+        let leaf = if self.tick() { self.patterns.get(pattern) } else { None };
+        leaf.filter(|_| pattern.len() <= limits::WIRING_PATTERN_BYTES_MAX)
+            .map_or(Tri::Unknown, |leaf| leaf.takes(&Value::String(key.clone())))
     }
 
     /// Names of the members that an object of these parts always has.
@@ -220,15 +229,35 @@ impl Engine {
         if branch.exact { held } else { held.at_most_unknown() }
     }
 
+    /// As [`Self::branch_holds`], for a value that a schema lists: it stands for all ways of writing its numbers.
+    pub(super) fn listed_holds(&mut self, branch: &Branch, value: &Value) -> Tri {
+        self.however_written(|this| this.branch_holds(branch, value))
+    }
+
+    /// What holds of a value that a schema lists.
+    pub(super) fn however_written(&mut self, held: impl FnOnce(&mut Self) -> Tri) -> Tri {
+        let before = std::mem::take(&mut self.spelled);
+        let held = held(self);
+        let spelled = std::mem::replace(&mut self.spelled, before);
+        if spelled { Tri::Unknown } else { held }
+    }
+
     fn shape_holds(&mut self, shape: &Shape, value: &Value) -> Tri {
         match (shape, value) {
             (Shape::Any, _) => Tri::Yes,
-            (Shape::Values(values), _) => Tri::of(values.iter().any(|one| one.same_value(value))),
+            (Shape::Values(values), _) => match self.spend(cost_of(values.len())) {
+                true => Tri::of(values.iter().any(|one| one.same_value(value))),
+                false => Tri::Unknown,
+            },
             (Shape::Scalars(scalars), _) => match value {
                 Value::Null => Tri::of(scalars.null),
                 Value::Bool(true) => Tri::of(scalars.yes),
                 Value::Bool(false) => Tri::of(scalars.no),
-                Value::Number(_) => scalars.number.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
+                Value::Number(number) => {
+                    let leaf = scalars.number.as_ref();
+                    self.spelled |= number.is_integer() && leaf.is_some_and(|leaf| leaf.kind == Kind::WrittenInteger);
+                    leaf.map_or(Tri::No, |leaf| leaf.takes(value))
+                }
                 Value::String(_) => scalars.string.as_ref().map_or(Tri::No, |leaf| leaf.takes(value)),
                 Value::Array(_) | Value::Object(_) => Tri::No,
             },
@@ -267,14 +296,20 @@ impl Engine {
                     held = held.and(self.holds(&node, item));
                 }
                 if unique(parts) && items.len() > 1 {
-                    let twice = items.iter().enumerate().any(|(at, one)| items.iter().skip(at + 1).any(|other| one.same_value(other)));
-                    held = held.and(if items.len() > limits::WIRING_VALUES_MAX { Tri::Unknown } else { Tri::of(!twice) });
+                    let few = items.len() <= limits::WIRING_VALUES_MAX && self.spend(cost_of(items.len() * items.len()));
+                    let twice = |(at, one): (usize, &Value)| items.iter().skip(at + 1).any(|other| one.same_value(other));
+                    held = held.and(if few { Tri::of(!items.iter().enumerate().any(twice)) } else { Tri::Unknown });
                 }
                 held
             }
             (Shape::Object(_) | Shape::Array(_), _) => Tri::No,
         }
     }
+}
+
+/// What so many plain comparisons cost, in steps.
+pub(super) fn cost_of(comparisons: usize) -> u32 {
+    u32::try_from(comparisons / 64).unwrap_or(u32::MAX)
 }
 
 /// The schema that nothing fits.
@@ -340,10 +375,10 @@ pub(super) fn lengths(parts: &[Items]) -> Sizes {
     sizes
 }
 
-/// A count, which may be written as `3.0`.
+/// A count, which may be written as `3.0`, or be more than there can be.
 fn count(place: &Place, keyword: &str) -> Option<u64> {
     let Value::Number(number) = place.keyword(keyword)? else { return None };
-    number.to_integer()?.as_u64()
+    number.to_integer().and_then(|count| count.as_u64()).or_else(|| (number.as_f64()? > 1.0).then_some(u64::MAX))
 }
 
 pub(super) fn unique(parts: &[Items]) -> bool {

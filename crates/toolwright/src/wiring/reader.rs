@@ -26,7 +26,8 @@ const OBJECT: [&str; 11] = [
 const ARRAY: [&str; 8] = ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"];
 
 /// Keywords by which a schema says more than its own `properties` about which members there are.
-const ELSEWHERE: [&str; 8] = ["allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas", "$dynamicRef"];
+const ELSEWHERE: [&str; 10] =
+    ["allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef"];
 
 impl Engine {
     /// All schemas of a conjunction as one node.
@@ -219,7 +220,7 @@ impl Engine {
         let mut exact = exact;
         let mut kept = Vec::new();
         for value in values.iter().take(limits::WIRING_VALUES_MAX) {
-            match self.branch_holds(branch, value) {
+            match self.listed_holds(branch, value) {
                 Tri::Yes => kept.push(value.clone()),
                 Tri::Unknown => {
                     exact = false;
@@ -250,8 +251,8 @@ impl Engine {
         }
         match (&left.shape, &right.shape) {
             (Shape::Any, _) | (_, Shape::Any) => false,
-            (Shape::Values(values), _) => values.iter().all(|value| self.branch_holds(right, value) == Tri::No),
-            (_, Shape::Values(values)) => values.iter().all(|value| self.branch_holds(left, value) == Tri::No),
+            (Shape::Values(values), _) => values.iter().all(|value| self.listed_holds(right, value) == Tri::No),
+            (_, Shape::Values(values)) => values.iter().all(|value| self.listed_holds(left, value) == Tri::No),
             (Shape::Scalars(one), Shape::Scalars(other)) => {
                 let leaves = |one: &Option<Leaf>, other: &Option<Leaf>| match (one, other) {
                     (Some(one), Some(other)) => leaf::apart(one, other),
@@ -333,9 +334,11 @@ fn without(node: Node, ruled_out: &Node) -> Node {
             Shape::Values(values) => {
                 rough |= values.iter().any(|value| matches!(value, Value::Object(_) | Value::Array(_)));
                 spelled_out(&mut node);
-                for scalars in scalars_of(&mut node) {
-                    values.iter().for_each(|value| take_out(scalars, value));
+                if values.len() > limits::WIRING_VALUES_MAX {
+                    rough = true;
+                    continue;
                 }
+                scalars_of(&mut node).for_each(|scalars| take_out(scalars, values));
                 for branch in &mut node.branches {
                     if let Shape::Values(listed) = &mut branch.shape {
                         listed.retain(|one| !values.iter().any(|value| value.same_value(one)));
@@ -345,6 +348,8 @@ fn without(node: Node, ruled_out: &Node) -> Node {
             Shape::Scalars(gone) => {
                 spelled_out(&mut node);
                 rough |= node.branches.iter().any(|branch| matches!(branch.shape, Shape::Values(_)));
+                // A number of draft 4 is an integer by how it is written, which nothing else can say.
+                rough |= gone.number.as_ref().is_some_and(|gone| gone.kind == Kind::WrittenInteger);
                 for scalars in scalars_of(&mut node) {
                     scalars.null &= !gone.null;
                     scalars.yes &= !gone.yes;
@@ -356,7 +361,7 @@ fn without(node: Node, ruled_out: &Node) -> Node {
             Shape::Object(parts) => {
                 let all = parts.iter().all(is_bare);
                 spelled_out(&mut node);
-                rough |= !all && node.branches.iter().any(|branch| matches!(branch.shape, Shape::Object(_)));
+                rough |= node.branches.iter().any(|branch| lists_containers(branch) || (!all && matches!(branch.shape, Shape::Object(_))));
                 if all {
                     node.branches.retain(|branch| !matches!(branch.shape, Shape::Object(_)));
                 }
@@ -365,7 +370,7 @@ fn without(node: Node, ruled_out: &Node) -> Node {
                 let all =
                     parts.iter().all(|part| matches!(part, Items::Schema(place) if !ARRAY.iter().any(|k| place.keyword(k).is_some())));
                 spelled_out(&mut node);
-                rough |= !all && node.branches.iter().any(|branch| matches!(branch.shape, Shape::Array(_)));
+                rough |= node.branches.iter().any(|branch| lists_containers(branch) || (!all && matches!(branch.shape, Shape::Array(_))));
                 if all {
                     node.branches.retain(|branch| !matches!(branch.shape, Shape::Array(_)));
                 }
@@ -378,6 +383,10 @@ fn without(node: Node, ruled_out: &Node) -> Node {
         _ => true,
     });
     if rough { node.roughly() } else { node }
+}
+
+fn lists_containers(branch: &Branch) -> bool {
+    matches!(&branch.shape, Shape::Values(values) if values.iter().any(|value| matches!(value, Value::Object(_) | Value::Array(_))))
 }
 
 fn is_bare(part: &Part) -> bool {
@@ -403,16 +412,18 @@ fn scalars_of(node: &mut Node) -> impl Iterator<Item = &mut Scalars> {
     node.branches.iter_mut().filter_map(|branch| if let Shape::Scalars(scalars) = &mut branch.shape { Some(&mut **scalars) } else { None })
 }
 
-fn take_out(scalars: &mut Scalars, value: &Value) {
-    let not = |leaf: &Leaf| leaf.with(Value::object([("not", Value::object([("enum", Value::array([value.clone()]))]))]));
-    match value {
-        Value::Null => scalars.null = false,
-        Value::Bool(true) => scalars.yes = false,
-        Value::Bool(false) => scalars.no = false,
-        Value::Number(_) => scalars.number = scalars.number.as_ref().map(not),
-        Value::String(_) => scalars.string = scalars.string.as_ref().map(not),
-        _ => {}
-    }
+fn take_out(scalars: &mut Scalars, values: &[Value]) {
+    scalars.null &= !values.iter().any(Value::is_null);
+    scalars.yes &= !values.contains(&Value::Bool(true));
+    scalars.no &= !values.contains(&Value::Bool(false));
+    let without = |leaf: &mut Option<Leaf>, right_kind: fn(&Value) -> bool| {
+        let gone: Vec<Value> = values.iter().filter(|value| right_kind(value)).cloned().collect();
+        if let Some(leaf) = leaf.as_mut().filter(|_| !gone.is_empty()) {
+            *leaf = leaf.with(Value::object([("not", Value::object([("enum", Value::array(gone))]))]));
+        }
+    };
+    without(&mut scalars.number, |value| matches!(value, Value::Number(_)));
+    without(&mut scalars.string, |value| matches!(value, Value::String(_)));
 }
 
 fn less(leaf: Option<Leaf>, gone: Option<&Leaf>) -> Option<Leaf> {
@@ -420,6 +431,9 @@ fn less(leaf: Option<Leaf>, gone: Option<&Leaf>) -> Option<Leaf> {
     let Some(gone) = gone else { return Some(leaf) };
     if gone.constraints.is_empty() && (gone.kind == leaf.kind || gone.kind == Kind::Number) {
         return None;
+    }
+    if gone.kind == Kind::WrittenInteger {
+        return Some(leaf);
     }
     Some(leaf.with(Value::object([("not", gone.schema())])))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::engine::Engine;
+use super::engine::{Engine, cost_of};
 use super::leaf::{self, Kind, Leaf};
 use super::node::{Branch, Conj, Item, Node, Scalars, Shape, Tri};
 use crate::limits;
@@ -90,7 +90,10 @@ impl Engine {
     fn values(&mut self, values: &[Value], to: &Node) -> Rel {
         let mut all = Rel::NOTHING;
         for value in values {
-            let held = self.holds(to, value);
+            let mut held = self.however_written(|this| this.holds(to, value));
+            if self.lenient && held == Tri::No && !value.is_null() && holds_null(value) {
+                (held, self.left_out) = (Tri::Unknown, true);
+            }
             if held == Tri::No {
                 self.slip(format!("`{}`", crate::cut(&value.to_json_string(), 60)));
             }
@@ -102,6 +105,38 @@ impl Engine {
             all = all.or(Rel { accepts: held, rejects: rejected });
         }
         all
+    }
+
+    /// What arrives for something that need not be given: without the `null` that a call leaves out. Empty where nothing is
+    /// left out.
+    pub(super) fn without_stray_null(&mut self, from: &Conj, to: &Conj) -> Option<Node> {
+        let mut node = self.read_all(from);
+        let stray = |branch: &Branch| match &branch.shape {
+            Shape::Scalars(scalars) => scalars.null,
+            Shape::Values(values) => values.iter().any(Value::is_null),
+            _ => false,
+        };
+        if !self.lenient || !node.branches.iter().any(stray) {
+            return None;
+        }
+        let target = self.read_all(to);
+        if self.holds(&target, &Value::Null) != Tri::No {
+            return None;
+        }
+        self.left_out = true;
+        for branch in &mut node.branches {
+            match &mut branch.shape {
+                Shape::Scalars(scalars) => scalars.null = false,
+                Shape::Values(values) => values.retain(|value| !value.is_null()),
+                _ => {}
+            }
+        }
+        node.branches.retain(|branch| match &branch.shape {
+            Shape::Scalars(scalars) => !scalars.is_empty(),
+            Shape::Values(values) => !values.is_empty(),
+            _ => true,
+        });
+        Some(node)
     }
 
     fn scalars(&mut self, from: &Scalars, to: &Node) -> Rel {
@@ -166,6 +201,10 @@ impl Engine {
         if !self.spend(steps) {
             return Rel::UNKNOWN;
         }
+        // Every value that is listed is looked at, more than once.
+        if !self.spend(cost_of(values.len().saturating_mul(16).saturating_mul(leaves.len() + rough.len() + 1))) {
+            return Rel::UNKNOWN;
+        }
         let is_rough = roughly_listed || !rough.is_empty();
         // What is only roughly known still holds everything that is meant.
         leaves.extend(rough);
@@ -211,8 +250,11 @@ impl Engine {
         let mut accepts = if takers.is_empty() { Tri::No } else { Tri::Unknown };
         for branch in listed {
             if let Shape::Values(values) = &branch.shape {
+                if values.len() > limits::WIRING_VALUES_MAX {
+                    accepts = accepts.at_least_unknown();
+                }
                 for value in values.iter().take(limits::WIRING_VALUES_MAX) {
-                    let held = self.branch_holds(from, value);
+                    let held = self.listed_holds(from, value);
                     accepts = accepts.or(if branch.exact { held } else { held.at_most_unknown() });
                 }
             }
@@ -251,6 +293,15 @@ impl Engine {
 
 fn roughly(rel: Rel, exact: bool) -> Rel {
     if exact { rel } else { Rel { accepts: rel.accepts.at_most_unknown(), rejects: rel.rejects.at_least_unknown() } }
+}
+
+fn holds_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.values().iter().any(holds_null),
+        Value::Array(_) => value.as_array().unwrap_or_default().iter().any(holds_null),
+        _ => false,
+    }
 }
 
 fn is_leaf(value: &Value) -> bool {

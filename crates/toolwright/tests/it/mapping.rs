@@ -279,6 +279,52 @@ fn text_that_mentions_a_reference_is_a_warning_of_lint() {
     assert_eq!(issues[0].severity, Severity::Warning);
 }
 
+/// References as other languages write them are text, and their author is told so; a template for a tool is not.
+#[test]
+fn a_reference_in_another_language_is_a_warning_of_lint() {
+    let log = Log::new();
+    let catalog = catalog([log.echo("echo")], &steps(&[("a", "echo", json!({}))]));
+    let told = |text: &str| {
+        let issues = catalog.lint(&steps(&[("a", "echo", json!({ "x": 1 })), ("b", "echo", json!({ "t": [{ "u": text }] }))]));
+        let about = issues.iter().filter(|issue| issue.pointer == "/steps/1/inputMapping/t/0/u");
+        about.map(|issue| (issue.code, issue.severity, issue.help.clone().unwrap_or_default())).collect::<Vec<_>>()
+    };
+    for (text, meant) in [
+        ("${input.x}", "$input.x"),
+        ("{{input.x}}", "$input.x"),
+        ("{{ $prev.title }}", "$prev.title"),
+        ("$.input.x", "$input.x"),
+        ("$(prev)", "$prev"),
+        ("${steps.a[0]}", "$steps.a[0]"),
+    ] {
+        let [(code, severity, help)] = &told(text)[..] else { panic!("{text}: {:?}", told(text)) };
+        assert_eq!((*code, *severity), ("reference_in_text", Severity::Warning), "{text}");
+        assert!(help.starts_with(&format!("did you mean `{meant}`?")), "{text}: {help}");
+        assert_eq!(help.contains("$$"), text.starts_with('$'), "{text}: {help}");
+    }
+    assert_eq!(told("Hello ${input.name}, welcome").len(), 1);
+    for text in [
+        "$${input.x}",
+        "$$(prev)",
+        "$.title",
+        "$.store.book[0]",
+        "Hello {{input.name}}",
+        "{{name}}",
+        "{{#if input.x}}y{{/if}}",
+        "${HOME}",
+        "echo ${input}",
+        "echo $(prev)",
+        "$(date)",
+        "{{inputs.x}}",
+        "$5",
+        "{input.x}",
+        "${input.x | upper}",
+    ] {
+        let expected = usize::from(text == "${input.x | upper}");
+        assert_eq!(told(text).len(), expected, "{text}: {:?}", told(text));
+    }
+}
+
 #[test]
 fn a_dialect_can_be_chosen_for_specifications_that_do_not_say() {
     let composer: toolwright::Composer = toolwright::Composer::new(toolwright::HostGate::new(|_| None));

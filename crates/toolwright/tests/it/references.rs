@@ -295,3 +295,46 @@ fn a_suggestion_is_near() {
     }
     assert_eq!(nearest("x", []), None);
 }
+
+/// A program puts a name in the place of another only where nothing else can have been meant.
+#[test]
+fn a_slip_of_the_pen_is_told_from_another_name() {
+    use toolwright::nearest::{unmistakable, unmistakable_keyword};
+    for (word, names, want) in [
+        ("titel", "title text", Some("title")),
+        ("adress", "address", Some("address")),
+        ("contry", "country", Some("country")),
+        ("user_nmae", "user_name", Some("user_name")),
+        ("userName", "user_name", Some("user_name")),
+        ("ÄHRE", "ähre", Some("ähre")),
+        ("title", "title titel", None),
+        ("titel", "title titles", None),
+        ("max_price", "min_price", None),
+        ("fest", "fast best", None),
+        ("past", "fast", None),
+        ("form", "from", None),
+        ("user_form", "user_from", None),
+        ("item", "items", None),
+        ("path", "patch", None),
+        ("v1_1x", "v11x", None),
+        ("column1", "column2", None),
+        ("nmae1", "name2", None),
+        ("ab", "ba", None),
+        ("", "x", None),
+    ] {
+        assert_eq!(unmistakable(word, names.split(' ')), want, "{word}");
+    }
+    for (word, names, want) in [
+        ("composite", "composites", Some("composites")),
+        ("descripton", "description", Some("description")),
+        ("desxription", "description", Some("description")),
+        ("args", "argv", None),
+        ("evn", "env", None),
+        ("tools2", "tools1", None),
+    ] {
+        assert_eq!(unmistakable_keyword(word, names.split(' ')), want, "{word}");
+    }
+    // Where there are too many to look at, none can be said to be the only one.
+    let many: Vec<String> = (0..=toolwright::limits::NEAREST_CANDIDATES_MAX).map(|at| format!("tool_{at}")).collect();
+    assert_eq!(unmistakable("serach", many.iter().map(String::as_str).chain(["search"])), None);
+}

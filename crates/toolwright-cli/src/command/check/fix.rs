@@ -1,8 +1,8 @@
 //! `check --fix`: the changes that findings suggest, made in the files at once or not at all.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use crate::beside::replace;
 use crate::code;
@@ -87,7 +87,23 @@ pub(super) fn apply(edits: &[Edit], places: &[Place]) -> Result<(), Box<Finding>
         if now != source.text().as_bytes() {
             return Err(failed("somebody else changed it since it was read".to_owned()));
         }
+        if let Some(why) = kept_as_it_is(&path).map_err(|error| failed(error.to_string()))? {
+            return Err(failed(why.to_owned()));
+        }
         replace(&path, &edit::changed(source.text(), here)).map_err(|error| failed(error.to_string()))?;
     }
     Ok(())
+}
+
+/// Why a file must not be replaced by another of its name.
+fn kept_as_it_is(path: &Path) -> io::Result<Option<&'static str>> {
+    let about = fs::metadata(path)?;
+    if about.permissions().readonly() {
+        return Ok(Some("it may only be read"));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&about) > 1 {
+        return Ok(Some("it has another name elsewhere, which would keep the old text (a hard link)"));
+    }
+    Ok(None)
 }

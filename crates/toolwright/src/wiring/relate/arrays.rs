@@ -48,7 +48,8 @@ impl Engine {
         // Where no item can be, the array ends.
         for at in 0..=listed(from).min(limits::WIRING_KEYS_MAX) {
             let conj = item_at(from, at);
-            if self.read_all(&conj).is_never() {
+            let node = self.read_all(&conj);
+            if self.inhabited(&node, 1) == Tri::No {
                 given.most = Some(given.most.map_or(at as u64, |most| most.min(at as u64)));
                 break;
             }
@@ -99,7 +100,7 @@ impl Engine {
             self.slip("arrays with an item twice");
             let plain = listed(from) == 0;
             all.rejects = all.rejects.or(if plain { Tri::Yes } else { Tri::Unknown });
-            if given.least > 1 {
+            if length > 1 {
                 all.accepts = all.accepts.at_most_unknown();
             }
         }

@@ -1,6 +1,7 @@
 //! Objects against objects, member by member.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::super::Slip;
 use super::super::document::{Document, Draft, Place};
@@ -72,8 +73,15 @@ impl Engine {
     fn by_tag(&mut self, from: &[Part], takers: &[&Branch]) -> Option<Rel> {
         let first = takers.first()?;
         let Shape::Object(parts) = &first.shape else { return None };
+        let always = self.required(from);
         let tags: Vec<Text> = self.required(parts).into_iter().take(limits::WIRING_TAGS_MAX).collect();
         for tag in tags {
+            // Where the tag may be missing, its values are not all there is.
+            let missing = !always.contains(&tag);
+            let needs = |taker: &&Branch| matches!(&taker.shape, Shape::Object(parts) if self.required(parts).contains(&tag));
+            if missing && !takers.iter().all(needs) {
+                continue;
+            }
             let conj = self.member(from, &tag);
             let node = self.read_all(&conj);
             let values = listed_values(&node);
@@ -110,6 +118,10 @@ impl Engine {
                 };
                 all = all.or(rel);
             }
+            if missing {
+                self.within(segment(&tag), |this| this.slip("it may be missing"));
+                all = all.or(Rel { accepts: Tri::No, rejects: Tri::of(is_independent(from)).at_least_unknown() });
+            }
             return Some(all);
         }
         None
@@ -117,36 +129,36 @@ impl Engine {
 
     /// Member by member.
     fn objects(&mut self, from: &[Part], to: &[Part]) -> Rel {
-        let (given, wanted) = (self.required(from), self.required(to));
+        let given = with_dependents(self.required(from), &dependents(from));
+        let mut wanted = self.required(to);
+        // What must be beside something that is always there must always be there.
+        let beside = with_dependents(wanted.union(&given).cloned().collect(), &dependents(to));
+        wanted.extend(beside.into_iter().filter(|key| !given.contains(key)));
         let (Some(mine), Some(theirs)) = (self.named(from), self.named(to)) else { return Rel::UNKNOWN };
-        let mut keys: Vec<&Text> = Vec::with_capacity(mine.len() + theirs.len());
         let marks = self.pattern_witnesses(from);
         let mut seen = HashSet::new();
-        for key in mine.iter().chain(&theirs).chain(&given).chain(&wanted).chain(&marks) {
-            if seen.insert(key) {
-                keys.push(key);
-            }
-        }
-        let sizes_given = sizes(from);
-        let dependent = dependents(from);
-        let independent = sizes_given.least == 0 && sizes_given.most.is_none() && names_of(from).is_empty() && dependent.is_empty();
+        let keys = mine.iter().chain(&theirs).chain(&given).chain(&wanted).chain(&marks).filter(|key| seen.insert(*key));
+        let keys: Vec<&Text> = keys.collect();
+        let independent = is_independent(from);
         let together = given.union(&wanted).count() as u64;
-        if sizes_given.most.is_some_and(|most| most < together) {
-            let what = format!("objects of at most {} members", sizes_given.most.unwrap_or_default());
-            self.slip(what);
+        if let Some(most) = sizes(from).most.filter(|most| *most < together) {
+            self.slip(format!("objects of at most {most} members"));
             return Rel { accepts: Tri::No, rejects: self.objects_inhabited(from, 0) };
         }
         let says = speaks_of_members(from);
-        let mut all = Rel { accepts: Tri::Yes, rejects: Tri::No };
-        let mut possible: u64 = 0;
+        let fits_in = sizes(to).most.is_none_or(|most| most >= together);
+        let mut all = Rel { accepts: Tri::of(fits_in), rejects: Tri::No };
+        let mut possible = Possible::default();
         for key in keys {
             if !self.tick() {
                 return Rel::UNKNOWN;
             }
-            let (from_member, to_member) = (self.member(from, key), self.member(to, key));
-            let always = given.contains(key);
-            let impossible = self.read_all(&from_member).is_never();
-            let needed = wanted.contains(key);
+            let (mut from_member, to_member) = (self.member(from, key), self.member(to, key));
+            let (mut always, needed) = (given.contains(key), wanted.contains(key));
+            if !needed && let Some(rest) = self.without_stray_null(&from_member, &to_member) {
+                (from_member, always) = (vec![Item::Made(Arc::new(rest))], false);
+            }
+            let impossible = self.all_inhabited(&from_member) == Tri::No;
             if impossible {
                 if always {
                     return Rel::NOTHING;
@@ -157,7 +169,7 @@ impl Engine {
                 }
                 continue;
             }
-            possible += 1;
+            possible.there += 1;
             let named = mine.contains(key) || marks.contains(key);
             if needed && !always {
                 if says {
@@ -167,10 +179,7 @@ impl Engine {
                     all.rejects = all.rejects.or(Tri::Unknown);
                 }
             }
-            let rel = self.within(segment(key), |this| this.relate_all(&from_member, &to_member));
-            // Where nothing is said of a member, everything that is taken may come.
-            let free = from_member.is_empty() && rel.accepts == Tri::Unknown && to_member.iter().all(|item| matches!(item, Item::Place(_)));
-            let rel = if free { Rel { accepts: self.all_inhabited(&to_member), ..rel } } else { rel };
+            let rel = self.within(segment(key), |this| this.member_taken(&from_member, &to_member));
             let certain = always || independent;
             // What nobody spoke of is hardly ever sent.
             let rejects = if always || named || rel.rejects != Tri::Yes { rel.rejects } else { Tri::Unknown };
@@ -178,13 +187,22 @@ impl Engine {
             if always || needed {
                 all.accepts = all.accepts.and(rel.accepts);
             }
+            possible.taken += u64::from(rel.accepts == Tri::Yes);
+            possible.refused += u64::from(rel.accepts == Tri::No);
         }
-        self.dependents(from, to, independent, &mut all);
+        self.dependents(from, to, &given, independent, &mut all);
         let rest = self.rest(from, to, &theirs, independent);
         all.rejects = all.rejects.or(rest);
         self.sizes(from, to, possible, &mut all);
         self.names(from, to, &mine, &given, &mut all);
         self.checked_inhabited(from, all)
+    }
+
+    fn member_taken(&mut self, from: &Conj, to: &Conj) -> Rel {
+        let rel = self.relate_all(from, to);
+        // Where nothing is said of a member, everything that is taken may come.
+        let free = from.is_empty() && rel.accepts == Tri::Unknown && to.iter().all(|item| matches!(item, Item::Place(_)));
+        if free { Rel { accepts: self.all_inhabited(to), ..rel } } else { rel }
     }
 
     fn all_inhabited(&mut self, conj: &Conj) -> Tri {
@@ -193,13 +211,12 @@ impl Engine {
     }
 
     /// Members that must be there when another is.
-    fn dependents(&mut self, from: &[Part], to: &[Part], independent: bool, all: &mut Rel) {
+    fn dependents(&mut self, from: &[Part], to: &[Part], given: &BTreeSet<Text>, independent: bool, all: &mut Rel) {
         let own = dependents(from);
         if !own.is_empty() {
             all.accepts = all.accepts.at_most_unknown();
         }
-        let given = self.required(from);
-        for (key, needed) in dependents(to) {
+        for (key, needed) in dependents(to).into_iter().filter(|(key, _)| !given.contains(key)) {
             if own.iter().any(|(other, theirs)| *other == key && needed.iter().all(|one| theirs.contains(one))) {
                 continue;
             }
@@ -208,18 +225,8 @@ impl Engine {
                 continue;
             }
             for one in needed.iter().filter(|one| !given.contains(*one)) {
-                let conj = self.member(from, one);
-                let impossible = self.read_all(&conj).is_never();
                 self.within(segment(one), |this| this.slip(format!("it may be missing while `{}` is there", crate::cut(&key, 60))));
-                if impossible && given.contains(&key) {
-                    *all = Rel { accepts: Tri::No, rejects: Tri::Yes };
-                    return;
-                }
                 all.rejects = all.rejects.or(if independent { Tri::Yes } else { Tri::Unknown });
-                if given.contains(&key) {
-                    let node = self.read_all(&conj);
-                    all.accepts = all.accepts.and(self.inhabited(&node, 1).at_least_unknown());
-                }
             }
         }
     }
@@ -275,9 +282,8 @@ impl Engine {
         }
         for (pattern, schema) in &from_patterns {
             let mut conj = vec![schema.clone()];
-            // Whether a member of such a name is taken depends on what else speaks of it.
-            let same: Vec<Item> = to_patterns.iter().filter(|(other, _)| other == pattern).map(|(_, schema)| schema.clone()).collect();
-            let wanted = if same.is_empty() { takes.clone() } else { same };
+            // Whether a member of such a name is taken depends on what each part of the target says of it.
+            let wanted: Conj = to.iter().flat_map(|part| spoken_of_pattern(part, pattern)).collect();
             let rel = self.quietly(|this| this.relate_all(&conj, &wanted));
             rejects = rejects.or(rel.rejects.at_most_unknown());
             conj.clear();
@@ -290,12 +296,13 @@ impl Engine {
         rejects
     }
 
-    fn sizes(&mut self, from: &[Part], to: &[Part], possible: u64, all: &mut Rel) {
+    fn sizes(&mut self, from: &[Part], to: &[Part], possible: Possible, all: &mut Rel) {
         let (given, wanted) = (sizes(from), sizes(to));
         let always = self.required(from).len() as u64;
         let least = given.least.max(always);
-        let closed = self.read_all(&Self::other_members(from)).is_never() && pattern_list(from).is_empty();
-        let most = match (given.most, closed.then_some(possible)) {
+        let others = self.read_all(&Self::other_members(from)).is_never();
+        let closed = others && pattern_list(from).is_empty();
+        let most = match (given.most, closed.then_some(possible.there)) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
@@ -307,7 +314,11 @@ impl Engine {
             }
             self.slip(format!("objects of fewer than {} members", wanted.least));
             all.rejects = all.rejects.or(Tri::Yes);
-            all.accepts = all.accepts.at_most_unknown().or(if closed && possible >= wanted.least { all.accepts } else { Tri::Unknown });
+            all.accepts = match closed {
+                true if possible.taken >= wanted.least => all.accepts,
+                true if possible.there.saturating_sub(possible.refused) < wanted.least => Tri::No,
+                _ => all.accepts.at_most_unknown(),
+            };
         }
         if let Some(limit) = wanted.most
             && most.is_none_or(|most| most > limit)
@@ -318,7 +329,7 @@ impl Engine {
                 return;
             }
             // Whether so many can come together is not followed.
-            all.rejects = all.rejects.or(if closed { Tri::Unknown } else { Tri::Yes });
+            all.rejects = all.rejects.or(if others { Tri::Unknown } else { Tri::Yes });
         }
     }
 
@@ -366,8 +377,53 @@ impl Engine {
             let conj = self.member(parts, key);
             let node = self.read_all(&conj);
             all = all.and(self.inhabited(&node, deep + 1));
+            for names in names_of(parts) {
+                let node = self.read_all(&vec![Item::Place(names)]);
+                all = all.and(self.holds(&node, &Value::String(key.clone())));
+            }
         }
         all
+    }
+}
+
+/// Whether each member may be there or not without regard to the others.
+fn is_independent(parts: &[Part]) -> bool {
+    let sizes = sizes(parts);
+    sizes.least == 0 && sizes.most.is_none() && names_of(parts).is_empty() && dependents(parts).is_empty()
+}
+
+/// Members that may be there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Possible {
+    there: u64,
+    /// Some value of theirs is taken.
+    taken: u64,
+    /// No value of theirs is.
+    refused: u64,
+}
+
+/// Names, and those that must be there because of them.
+fn with_dependents(mut names: BTreeSet<Text>, dependents: &[(Text, Vec<Text>)]) -> BTreeSet<Text> {
+    loop {
+        let before = names.len();
+        for (_, needed) in dependents.iter().filter(|(key, _)| names.contains(key)).collect::<Vec<_>>() {
+            names.extend(needed.iter().cloned());
+        }
+        if names.len() == before {
+            return names;
+        }
+    }
+}
+
+/// What one part says of members whose names match this pattern and nothing else that it knows.
+fn spoken_of_pattern(part: &Part, pattern: &Text) -> Conj {
+    let own = |place: &Place| engine::patterns(place).find(|(other, _)| *other == pattern).map(|(_, schema)| Item::Place(place.at(schema)));
+    match part {
+        Part::Schema(place) => match own(place) {
+            Some(own) => vec![own],
+            None => Engine::other_members(std::slice::from_ref(part)),
+        },
+        Part::Made(_) => Engine::other_members(std::slice::from_ref(part)),
     }
 }
 
