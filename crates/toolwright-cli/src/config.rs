@@ -13,6 +13,7 @@ mod mcp_servers;
 pub(crate) mod members;
 pub(crate) mod policy;
 pub(crate) mod reader;
+pub(crate) mod reconcile;
 pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod units;

@@ -9,6 +9,7 @@ mod learned;
 mod leaves;
 mod needs;
 mod order;
+mod reconcile;
 mod upstreams;
 mod views;
 
@@ -20,6 +21,7 @@ use toolwright_mcp::upstream::Upstream;
 use crate::config::Config;
 use crate::config::composite::CompositeEntry;
 use crate::config::reader::Place;
+use crate::config::reconcile::ReconcileEntry;
 use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
 use crate::secret::Secrets;
@@ -75,6 +77,8 @@ struct Build<'c> {
     claims: BTreeMap<String, Vec<(Place, Owner)>>,
     /// Tools of sources that wait for registration, with the position of their view.
     leaves: Vec<(ToolDef, Owner, usize)>,
+    /// What the files say about finding out what became of a call, with the position of the tool that waits.
+    reconciles: Vec<(usize, &'c ReconcileEntry)>,
     views: Vec<ToolView>,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
@@ -107,6 +111,7 @@ impl Host {
             tools: Vec::new(),
             claims: BTreeMap::new(),
             leaves: Vec::new(),
+            reconciles: Vec::new(),
             views: Vec::new(),
             sources: Vec::new(),
             findings: config.findings.clone(),
@@ -126,6 +131,7 @@ impl Host {
         build.claim_composites();
         build.claim_for_the_user();
         build.duplicates();
+        build.reconciles();
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();

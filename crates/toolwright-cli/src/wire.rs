@@ -51,6 +51,7 @@ pub(crate) fn command(source: &Source, entry: &CommandEntry) -> Result<ToolDef, 
         tool.stdout_bytes_max = bytes;
     }
     tool.end_of_options = entry.end_of_options;
+    tool.idempotency_key = entry.idempotency_key.clone();
     tool.origin = Origin {
         source: source.name.as_str().into(),
         kind: "command".into(),
@@ -92,6 +93,10 @@ fn command_place(entry: &CommandEntry, place: &CommandPlace) -> Place {
         }),
         CommandPlace::Environment { name } => {
             entry.node.get("env").and_then(|env| env.entry(name)).map(|variable| variable.key_span.clone())
+        }
+        CommandPlace::IdempotencyKey => {
+            let named = entry.node.get("idempotencyKey").and_then(|key| key.entry("env").or_else(|| key.entry("argument")));
+            named.map(|named| named.value.span.clone())
         }
         _ => None,
     };

@@ -64,6 +64,7 @@ struct Death {
 /// - `result`: answers with `result`
 /// - `wire`: prints `text`, its `<id>` replaced
 /// - `echo`: answers with the raw text of its arguments in a text block
+/// - `meta`: answers with its `_meta` in a text block
 /// - `noisy`: prints `line`, then answers
 /// - `stderr`: writes that many `bytes` to stderr without a line end, then answers
 /// - `deep`: answers with structured content nested as deep as the argument `n` says
@@ -253,6 +254,7 @@ fn call(script: &Script, id: &str, params: &str, so_far: &Shared) -> Option<Stri
         "result" => Some(result(id, act.result.as_ref().map_or("null", |raw| raw.get()))),
         "wire" => Some(act.text.replace("<id>", id)),
         "echo" => Some(text(id, arguments)),
+        "meta" => Some(text(id, &params.meta.clone().unwrap_or_default().to_string())),
         "noisy" => {
             say(&act.line);
             Some(text(id, "done"))

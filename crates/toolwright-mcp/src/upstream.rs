@@ -44,6 +44,12 @@ pub use status::{State, Status};
 
 use supervise::Shared;
 
+/// The member of `_meta` that a call's idempotency key is in ([`Call::idempotency_key`](toolwright::Call::idempotency_key)):
+/// the same on every attempt at the same call of the same run, so that a server that keeps what it did can answer the second
+/// attempt without doing it again. Over HTTP the header `Idempotency-Key` has it too, with `%` and two hexadecimal digits for
+/// each byte that is no visible ASCII, unless the host has set a header of that name.
+pub const IDEMPOTENCY_KEY_META: &str = "dev.toolwright/idempotency-key";
+
 /// A handle on one server; clones share it. It starts with its first use and ends with the last handle or tool.
 #[derive(Clone)]
 pub struct Upstream {

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use toolwright::value::{LoneSurrogates, ParseOptions, Parsed};
 use toolwright::{Text, Value};
 
+use crate::upstream::IDEMPOTENCY_KEY_META;
 use crate::upstream::frame::salvage;
 
 /// The member of a typed tool list's `_meta` that carries the list's raw text.
@@ -280,7 +281,9 @@ struct Verbatim(Arc<RawValue>);
 /// The request that calls a tool; absent when the arguments are no object.
 ///
 /// `rmcp` sees the arguments only over HTTP, where it may have to repeat some of them in headers.
-pub(crate) fn call(name: &str, arguments: &Value, over_http: bool) -> Option<ClientRequest> {
+///
+/// `idempotency_key` goes into `_meta`; over HTTP it is a header too.
+pub(crate) fn call(name: &str, arguments: &Value, idempotency_key: &str, over_http: bool) -> Option<ClientRequest> {
     let text = match arguments {
         Value::Null => "{}".to_owned(),
         arguments => arguments.as_object().map(|_| arguments.to_json_string())?,
@@ -291,7 +294,26 @@ pub(crate) fn call(name: &str, arguments: &Value, over_http: bool) -> Option<Cli
     }
     let mut request = CallToolRequest::new(params);
     request.extensions.insert(Verbatim(RawValue::from_string(text).ok()?.into()));
+    let mut meta = RequestMetaObject::new();
+    meta.insert(IDEMPOTENCY_KEY_META.to_owned(), idempotency_key.into());
+    request.extensions.insert(meta);
     Some(ClientRequest::CallToolRequest(request))
+}
+
+/// The idempotency key of a call, as a header can have it: what is no visible ASCII stands as `%` and two digits.
+pub(crate) fn idempotency_key(message: &ClientJsonRpcMessage) -> Option<String> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    let key = call.extensions.get::<RequestMetaObject>()?.get(IDEMPOTENCY_KEY_META)?.as_str()?;
+    let mut header = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_graphic() {
+            header.push(char::from(byte));
+        } else {
+            header.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Some(header)
 }
 
 /// The request for one page of the tool list.

@@ -12,6 +12,8 @@ mod server;
 mod control;
 #[path = "it/http.rs"]
 mod http;
+#[path = "it/keys.rs"]
+mod keys;
 #[path = "it/listing.rs"]
 mod listing;
 #[path = "it/process.rs"]

@@ -16,6 +16,11 @@
 //! (`-n`, `{count}`) is better written as one element (`-n{count}`, `--lines={count}`): there a value may begin with anything.
 //! An argument may complete the name of an option (`--{mode}`) only if its `enum` in the input schema lists what it can be.
 //!
+//! # Idempotency keys
+//!
+//! A declaration can say where the program finds the key of the call ([`KeyTo`]): an environment variable, or an argument of the
+//! templates that no caller gives. It is the same on every attempt at the same call of the same run.
+//!
 //! # Processes
 //!
 //! The program is searched in `PATH` (relative entries are skipped), runs in a process group of its own with a small
@@ -88,6 +93,17 @@ pub const STDOUT_BYTES_MAX_DEFAULT: u64 = 16 * 1024 * 1024;
 /// How much of the end of stderr is kept when nothing else is said.
 pub const STDERR_BYTES_KEPT_DEFAULT: usize = 64 * 1024;
 
+/// How a program gets the idempotency key of a call: [`Call::idempotency_key`], the same on every attempt at it.
+///
+/// A program that keeps the keys of what it did can answer the second attempt without doing it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyTo {
+    /// In this environment variable.
+    Variable(String),
+    /// In the place of this argument in the templates. No caller gives it, and it is not in the published input schema.
+    Argument(String),
+}
+
 /// A command line that is to become a tool.
 #[derive(Clone)]
 pub struct CommandTool {
@@ -127,6 +143,8 @@ pub struct CommandTool {
     pub stderr_bytes_kept: usize,
     /// Whether the program knows `--`, and wants it before the first element that starts with an argument.
     pub end_of_options: bool,
+    /// Where its program finds the idempotency key of the call; `None`: nowhere.
+    pub idempotency_key: Option<KeyTo>,
     /// Where the tool comes from.
     pub origin: Origin,
     /// Values that must not appear in an error, in its details or in kept stderr.
@@ -171,6 +189,7 @@ impl CommandTool {
             stdout_bytes_max: STDOUT_BYTES_MAX_DEFAULT,
             stderr_bytes_kept: STDERR_BYTES_KEPT_DEFAULT,
             end_of_options: false,
+            idempotency_key: None,
             origin,
             secrets: Vec::new(),
         }
@@ -187,6 +206,7 @@ impl CommandTool {
             input_schema: self.input_schema.as_ref(),
             end_of_options: self.end_of_options,
             env: &self.env,
+            idempotency_key: self.idempotency_key.as_ref(),
         };
         let (plan, input_schema) = plan::plan(&declared).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
         let mut origin = self.origin;
@@ -212,6 +232,7 @@ impl CommandTool {
             plan,
             cwd: self.cwd,
             env: self.env,
+            idempotency_key: self.idempotency_key,
             stdout: self.stdout,
             success_codes: self.success_codes,
             bounds: Bounds { timeout: self.timeout, grace: self.grace, stdout_bytes_max: self.stdout_bytes_max },
@@ -222,11 +243,22 @@ impl CommandTool {
     }
 }
 
+/// The arguments with the key among them, which nobody else gives.
+fn with_key(input: &Value, name: &str, key: String) -> Value {
+    if !input.is_null() && input.as_object().is_none() {
+        return input.clone();
+    }
+    let given = input.as_object().into_iter().flat_map(|given| given.iter());
+    let others = given.filter(|(other, _)| **other != *name).map(|(name, value)| (name.clone(), value.clone()));
+    Value::object(others.chain([(name.into(), Value::from(key))]))
+}
+
 /// The body of the tool.
 struct Runner {
     plan: Plan,
     cwd: Option<PathBuf>,
     env: Environment,
+    idempotency_key: Option<KeyTo>,
     stdout: Stdout,
     success_codes: Vec<i32>,
     bounds: Bounds,
@@ -243,8 +275,7 @@ impl Handler for Runner {
 
 impl Runner {
     async fn run(&self, input: Value, call: Call) -> Result<Answer, ToolError> {
-        let launch = self.launch(&input)?;
-        drop(input);
+        let launch = self.launch(input, &call)?;
         if call.cancel().is_cancelled() {
             return Err(self.report().cancelled());
         }
@@ -260,9 +291,14 @@ impl Runner {
     }
 
     /// Everything that is needed to start the program; nothing has happened yet.
-    fn launch(&self, input: &Value) -> Result<Launch, ToolError> {
-        let rendered = argv::render(&self.plan, input, &self.secrets).map_err(|issues| self.report().invalid_arguments(&issues))?;
-        let env = self.env.resolve(std::env::vars_os());
+    fn launch(&self, mut input: Value, call: &Call) -> Result<Launch, ToolError> {
+        let mut env = self.env.resolve(std::env::vars_os());
+        match &self.idempotency_key {
+            Some(KeyTo::Variable(name)) => lookup::set(&mut env, name, &call.idempotency_key()),
+            Some(KeyTo::Argument(name)) => input = with_key(&input, name, call.idempotency_key()),
+            None => {}
+        }
+        let rendered = argv::render(&self.plan, &input, &self.secrets).map_err(|issues| self.report().invalid_arguments(&issues))?;
         // A clean environment without `PATH` does not mean that there are no programs.
         let variable = |name: &str| lookup::variable(&env, name).map(ToOwned::to_owned).or_else(|| std::env::var_os(name));
         let cwd = self.cwd.as_deref();

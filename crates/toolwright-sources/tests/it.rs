@@ -11,6 +11,9 @@ mod declarations;
 #[cfg(unix)]
 #[path = "it/guarded.rs"]
 mod guarded;
+#[cfg(unix)]
+#[path = "it/keys.rs"]
+mod keys;
 #[path = "it/outputs.rs"]
 mod outputs;
 #[cfg(unix)]

@@ -432,6 +432,28 @@ impl<R: Runtime> ToolDef<R> {
         self.changed(|def| def.output = Some(CompiledSchema::new(schema)))
     }
 
+    /// A copy that is asked what became of a call whose outcome is not known, as with
+    /// [`ToolBuilder::reconcile`]: the host's way to find out about a tool that cannot say so itself. A composite keeps none, since
+    /// its steps are asked.
+    ///
+    /// ```
+    /// use toolwright::{Reconciled, json, tool};
+    /// let send = tool("send", "Sends").writes().run_json(|input, _call| async move { Ok(input) });
+    /// let send = send.with_reconcile(|_begun, _context| async { Reconciled::Unknown });
+    /// # assert_eq!(send.id(), "send");
+    /// ```
+    #[must_use]
+    pub fn with_reconcile<F, Fut>(&self, reconcile: F) -> Self
+    where
+        F: Fn(Begun, Arc<R::Context>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Reconciled> + Send + 'static,
+    {
+        if self.is_composite() {
+            return self.clone();
+        }
+        self.changed(|def| def.reconcile = Some(Arc::new(move |begun, context| Box::pin(reconcile(begun, context.clone())))))
+    }
+
     /// A copy of which it is known what `outputs` of its outputs looked like. It promises nothing, and its fingerprint
     /// is the same: a composite that uses it otherwise gets a warning.
     ///

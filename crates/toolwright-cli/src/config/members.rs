@@ -131,7 +131,20 @@ pub(crate) const COMMAND_TOOL: Shape = Shape {
         member("timeout", DURATION, "how long the command may run; default that of the source, or `1m`"),
         member("maxOutput", SIZE, "how much the command may print; default that of the source, or `16MiB`"),
         member("endOfOptions", FLAG, "put `--` before the arguments that come from outside"),
+        member("idempotencyKey", r##"{"$ref": "#/$defs/idempotencyKey"}"##, "where the command finds the key of the call"),
         member("examples", EXAMPLES, "examples of input and output"),
+    ],
+};
+
+/// Where a command finds the idempotency key of its call.
+pub(crate) const IDEMPOTENCY_KEY: Shape = Shape {
+    what: "the place of an idempotency key",
+    def: "idempotencyKey",
+    required: &[],
+    doc: "where the command finds the key of the call, which is the same on every attempt at it: `env` or `argument`",
+    members: &[
+        member("env", TEXT, "the environment variable that has it"),
+        member("argument", TEXT, "the placeholder of `argv` or `stdin` that stands for it; no caller gives it"),
     ],
 };
 
@@ -209,6 +222,31 @@ pub(crate) const TOOL: Shape = Shape {
         member("description", TEXT, "what it is for"),
         member("pin", r#"{"type": "object"}"#, "arguments that are fixed and no longer asked for"),
         member("hidden", FLAG, "do not list it; composites may still use it"),
+        member("reconcile", r##"{"$ref": "#/$defs/reconcile"}"##, "how to find out what became of a call whose outcome is not known"),
+    ],
+};
+
+/// How to find out what became of a call.
+pub(crate) const RECONCILE: Shape = Shape {
+    what: "a way to find out",
+    def: "reconcile",
+    required: &["tool"],
+    doc: "a tool that is asked what became of a call whose outcome is not known, and how its answer is read",
+    members: &[
+        member("tool", TEXT, "the id of the tool that is asked; it changes nothing"),
+        member(
+            "inputMapping",
+            ANYTHING,
+            "its arguments: values, or references such as $input.to, an argument of the call, and $key, the call's idempotency key",
+        ),
+        member("answer", TEXT, "a reference to what says it, such as $prev.status; absent = the whole answer, $prev"),
+        member("happened", r#"{"type": "array"}"#, "values of `answer` that say that the call did its work"),
+        member(
+            "notHappened",
+            r#"{"type": "array"}"#,
+            "values of `answer` that say that it did nothing, so that it may run; all others say nothing",
+        ),
+        member("output", ANYTHING, "what the run goes on with when it happened: a value, or references such as $prev.id; absent = nothing"),
     ],
 };
 
@@ -293,14 +331,16 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 12] = [
+pub(crate) const SHAPES: [&Shape; 14] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
+    &IDEMPOTENCY_KEY,
     &STDIO_SOURCE,
     &HTTP_SOURCE,
     &CLIENT_SERVER,
     &TOOL,
+    &RECONCILE,
     &COMPOSITE,
     &STEP,
     &POLICY,

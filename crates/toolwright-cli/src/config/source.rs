@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwright::{Effect, Impact, Value};
-use toolwright_sources::command::ArgTemplate;
+use toolwright_sources::command::{ArgTemplate, KeyTo};
 
 use super::described;
 use super::expand::Expanded;
-use super::members::{COMMAND_SOURCE, COMMAND_TOOL, EFFECT, EXAMPLE, HTTP_SOURCE, STDIO_SOURCE};
+use super::members::{COMMAND_SOURCE, COMMAND_TOOL, EFFECT, EXAMPLE, HTTP_SOURCE, IDEMPOTENCY_KEY, STDIO_SOURCE};
 use super::reader::{Place, Reader};
 use super::yaml::{Entry, Node, write};
 use crate::code;
@@ -68,6 +68,7 @@ pub(crate) struct CommandEntry {
     pub(crate) stdout: StdoutForm,
     pub(crate) exit_codes: Option<Vec<i32>>,
     pub(crate) end_of_options: bool,
+    pub(crate) idempotency_key: Option<KeyTo>,
     pub(crate) examples: Vec<ExampleEntry>,
     pub(crate) process: ProcessEntry,
 }
@@ -282,6 +283,7 @@ fn command(reader: &mut Reader<'_>, entry: &Entry, base: &Path, defaults: &Proce
         stdout: StdoutForm::Text,
         exit_codes: None,
         end_of_options: false,
+        idempotency_key: None,
         examples: Vec::new(),
         process: defaults.clone(),
     };
@@ -319,8 +321,32 @@ fn command_member(reader: &mut Reader<'_>, member: &Entry, base: &Path, tool: &m
             tool.exit_codes = Some(codes);
         }
         "endOfOptions" => tool.end_of_options = reader.flag(member).unwrap_or(false),
+        "idempotencyKey" => tool.idempotency_key = idempotency_key(reader, member),
         "examples" => tool.examples = examples(reader, member),
         _ => {}
+    }
+}
+
+/// `{env: NAME}` or `{argument: NAME}`.
+fn idempotency_key(reader: &mut Reader<'_>, entry: &Entry) -> Option<KeyTo> {
+    let members = reader.members(&entry.value, &IDEMPOTENCY_KEY)?;
+    let known: Vec<&Entry> = members.iter().filter(|member| matches!(member.key.as_str(), "env" | "argument")).collect();
+    match known.as_slice() {
+        [member] => {
+            let name = reader.text(member)?;
+            Some(if member.key == "env" { KeyTo::Variable(name) } else { KeyTo::Argument(name) })
+        }
+        // A misspelt one was told.
+        [] if !members.is_empty() => None,
+        found => {
+            let message = match found {
+                [] => "nothing says where the idempotency key goes",
+                _ => "the idempotency key goes to two places",
+            };
+            let help = "write `{env: NAME}` for an environment variable, or `{argument: NAME}` for a placeholder of `argv`";
+            reader.error(code::BAD_VALUE, message, &entry.value.span, "", Some(help.to_owned()));
+            None
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use toolwright::{Effect, Value};
 
 use super::members::TOOL;
 use super::reader::{Place, Reader};
+use super::reconcile::{self, ReconcileEntry};
 use super::source::effect;
 use super::yaml::Entry;
 use crate::diagnostic::{Owner, Span};
@@ -23,6 +24,8 @@ pub(crate) struct ToolEntry {
     /// Arguments that are fixed.
     pub(crate) pin: Vec<(String, Value)>,
     pub(crate) hidden: bool,
+    /// How to find out what became of a call.
+    pub(crate) reconcile: Option<ReconcileEntry>,
     /// The members that are there, with their places.
     pub(crate) given: Vec<(String, Span)>,
 }
@@ -47,6 +50,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<ToolEntry> 
         description: None,
         pin: Vec::new(),
         hidden: false,
+        reconcile: None,
         given: Vec::new(),
     };
     for member in reader.members(&entry.value, &TOOL).unwrap_or_default() {
@@ -68,6 +72,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &Entry) -> Option<ToolEntry> 
                 None => reader.wrong_type(&member.value, "`pin` is a mapping of arguments"),
             },
             "hidden" => tool.hidden = reader.flag(member).unwrap_or(false),
+            "reconcile" => tool.reconcile = reconcile::read(reader, member),
             _ => {}
         }
     }

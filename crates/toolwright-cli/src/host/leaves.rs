@@ -180,6 +180,9 @@ impl Build<'_> {
         if let Some(reason) = self.error_of(&owner) {
             view.state = broken(reason);
         }
+        let speaks = said.iter().rev().filter(|said| config.may_speak(source, said));
+        let reconcile = speaks.filter_map(|said| said.reconcile.as_ref()).next();
+        self.reconciles.extend(reconcile.map(|entry| (self.leaves.len(), entry)));
         self.leaves.push((tool, owner, self.views.len()));
         self.views.push(view);
     }

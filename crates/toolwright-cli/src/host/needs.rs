@@ -63,6 +63,9 @@ pub(crate) fn of(config: &Config, id: &str) -> Needs {
         let renamed = config.tools.iter().filter(|tool| tool.id != id && tool.final_id() == id);
         for original in renamed.map(|tool| tool.id.clone()).chain([id.clone()]) {
             needs.tools.insert(original.clone());
+            // Who is asked what became of a call.
+            let asked = config.tools.iter().filter(|tool| tool.id == original).filter_map(|tool| tool.reconcile.as_ref());
+            todo.extend(asked.map(|reconcile| reconcile.tool.0.clone()));
             let (sources, rivals) = sources(config, &original);
             let (sources, rivals) = if claimed { (Vec::new(), [sources, rivals].concat()) } else { (sources, rivals) };
             claimed |= !sources.is_empty();

@@ -224,3 +224,123 @@ composites:
     let places: Vec<&str> = done.out.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["toolwright.yaml:6:69", "toolwright.yaml:9:24", "toolwright.yaml:12:3", "toolwright.yaml:15:37"], "{}", done.out);
 }
+
+#[test]
+fn a_place_for_an_idempotency_key_that_is_none_is_told_where_it_stands() {
+    let world = World::new("key_places");
+    let tool = |key: &str| {
+        format!(
+            "sources:\n  s:\n    tools:\n      t: {{argv: [echo, \"{{a}}\"], effect: write, env: {{TAKEN: x}}, idempotencyKey: {key}}}\n"
+        )
+    };
+    for (key, at, code, says) in [
+        ("{env: A=B}", 86, "config_bad_template", "`A=B` is no name of a variable"),
+        ("{env: TAKEN}", 86, "config_bad_template", "the variable `TAKEN` is set to something else"),
+        ("{argument: b}", 91, "config_bad_template", "no element of argv and no stdin uses `b`"),
+        ("{}", 80, "config_bad_value", "nothing says where the idempotency key goes"),
+        ("{env: A, argument: a}", 80, "config_bad_value", "the idempotency key goes to two places"),
+        ("{enw: A}", 81, "config_unknown_member", "the place of an idempotency key has no member `enw`"),
+        ("A", 80, "config_wrong_type", "the place of an idempotency key is a mapping"),
+        ("{env: [A]}", 86, "config_wrong_type", "`env` is text"),
+    ] {
+        world.write("toolwright.yaml", &tool(key));
+        let done = world.run("check --format plain");
+        assert_eq!((done.code, done.out.lines().count()), (20, 1), "{key}: {}", done.out);
+        assert!(done.out.starts_with(&format!("toolwright.yaml:4:{at}: {code}: {says}")), "{key}: {}", done.out);
+    }
+}
+
+#[test]
+fn a_command_finds_the_key_of_its_call_where_the_file_says() {
+    let world = World::new("keys");
+    world.write(
+        "toolwright.yaml",
+        "sources:\n  s:\n    tools:\n      by_env: {argv: [sh, -c, 'printf %s \"$REQUEST_KEY\"'], effect: idempotent, idempotencyKey: {env: REQUEST_KEY}}\n      \
+         by_argument: {argv: [printf, \"%s %s\", \"--key={key}\", \"{text}\"], effect: idempotent, idempotencyKey: {argument: key}}\n",
+    );
+    assert_eq!(world.run("check").code, 0);
+    let by_env = world.run("run by_env");
+    assert!(by_env.out.trim_end().ends_with("/by_env"), "{} {}", by_env.out, by_env.err);
+    let by_argument = world.run("run by_argument text=hi");
+    assert!(by_argument.out.starts_with("--key=") && by_argument.out.contains("/by_argument hi"), "{}", by_argument.out);
+    // It is no argument of the tool.
+    let given = world.run("run by_argument text=hi key=forged");
+    assert_eq!((given.code, given.out.as_str()), (2, ""), "{}", given.err);
+    assert!(given.err.contains("the tool takes no `key`"), "{}", given.err);
+}
+
+/// Sends a mail, and looks whether it was sent.
+const MAIL: &str = r#"
+sources:
+  mail:
+    tools:
+      send_mail: { argv: [tee, -a, sent.txt], stdin: "{key} {to}", effect: write, idempotencyKey: { argument: key } }
+      find_mail: { argv: [grep, -cF, "--regexp={request} ", sent.txt], exitCodes: [0, 1], effect: read }
+      odd: { argv: [echo, x] }
+composites:
+  find_both: { steps: [{ name: a, tool: find_mail, inputMapping: { request: $input.r } }] }
+tools:
+  send_mail:
+    reconcile:
+      tool: find_mail
+      inputMapping: { request: $key }
+      happened: ["1"]
+      notHappened: ["0"]
+      output: $input.to
+"#;
+
+#[test]
+fn what_is_wrong_with_a_way_to_find_out_is_told_where_it_stands() {
+    let world = World::new("reconcile");
+    world.write("toolwright.yaml", MAIL);
+    assert_eq!(world.run("check").code, 0, "{}", world.run("check").out);
+    let whole = "reconcile:\n      tool: find_mail\n      inputMapping: { request: $key }\n      happened: [\"1\"]\n      notHappened: [\"0\"]\n      output: $input.to";
+    for (from, to, at, code, says) in [
+        (
+            "tool: find_mail\n",
+            "tool: fnd_mail\n",
+            "13:13",
+            "config_unknown_tool",
+            "no tool has the id `fnd_mail` (did you mean `find_mail`?)",
+        ),
+        ("tool: find_mail\n", "tool: send_mail\n", "13:13", "config_bad_value", "`send_mail` has side effects, and asking must have none"),
+        ("tool: find_mail\n", "tool: odd\n", "13:13", "config_bad_value", "nothing says whether `odd` has side effects"),
+        ("tool: find_mail\n", "tool: find_both\n", "13:13", "config_bad_value", "`find_both` is a composite"),
+        (
+            "tool: find_mail\n",
+            "tol: find_mail\n",
+            "13:7",
+            "config_unknown_member",
+            "a way to find out has no member `tol` (did you mean `tool`?)",
+        ),
+        ("request: $key", "request: $input.tu", "14:39", "unresolved_reference", "the input has no `tu` (did you mean `$input.to`?)"),
+        ("request: $key", "request: [$key]", "14:23", "invalid_input", "`request` of `find_mail` takes strings, and this gives arrays"),
+        ("request: $key", "reqest: $key", "14:31", "invalid_input", "`find_mail` takes no argument `reqest`"),
+        ("request: $key", "request: $kye", "14:33", "invalid_reference", "`$kye` is not a reference"),
+        ("{ request: $key }", "7", "14:21", "config_wrong_type", "`inputMapping` is a mapping of arguments"),
+        ("[\"0\"]", "[\"1\"]", "16:21", "config_bad_value", "this answer stands under `happened` too"),
+        ("output: $input.to", "output: $prev.x", "17:21", "unresolved_reference", "`find_mail` has no `x`: there is a string"),
+        ("output: $input.to", "output: 7", "17:15", "invalid_input", "`output` of `send_mail` takes strings, and this is `7`"),
+        ("output: $input.to", "answer: $prev.status", "17:21", "unresolved_reference", "`find_mail` has no `status`"),
+        ("output: $input.to", "answer: status", "17:15", "config_bad_value", "`status` is no reference"),
+        (whole, "reconcile: find_mail", "12:16", "config_wrong_type", "a way to find out is a mapping"),
+        (
+            whole,
+            "reconcile: { tool: find_mail, inputMapping: { request: $key } }",
+            "12:5",
+            "config_bad_value",
+            "no answer would say anything",
+        ),
+    ] {
+        let tools = MAIL.find("tools:\n  send_mail").unwrap();
+        let (before, after) = MAIL.split_at(tools);
+        assert!(after.contains(from), "{from}");
+        world.write("toolwright.yaml", &format!("{before}{}", after.replacen(from, to, 1)));
+        let done = world.run("check --format plain");
+        assert_eq!((done.code, done.out.lines().count()), (20, 1), "{to}: {}", done.out);
+        assert!(done.out.starts_with(&format!("toolwright.yaml:{at}: {code}: {says}")), "{to}: {}", done.out);
+        // Half a word of the host is none: the tool is not called without what was to be said of it.
+        assert_eq!(world.run("run send_mail to=ann").code, 20);
+    }
+    assert!(!world.has("sent.txt"));
+}

@@ -33,9 +33,10 @@ impl Handler for UpstreamTool {
 impl UpstreamTool {
     async fn run(&self, input: &Value, call: &Call) -> Result<Answer, ToolError> {
         let over_http = matches!(self.shared.spec.transport, Transport::Http { .. });
+        let key = call.idempotency_key();
         let mut sends = 0;
         let reply = loop {
-            let request = wire::call(&self.name, input, over_http)
+            let request = wire::call(&self.name, input, &key, over_http)
                 .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_input").nothing_happened())?;
             sends += 1;
             let connection = connected(&self.shared, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;

@@ -197,6 +197,9 @@ fn bare(event: &Sse) -> Sse {
     Sse { event: event.event.clone(), data: None, id: event.id.clone(), retry: event.retry }
 }
 
+/// The header that a call's idempotency key is in.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// One message on its way out.
 struct Post {
     uri: Arc<str>,
@@ -212,6 +215,11 @@ impl Post {
         let mut request = client.post(self.uri.as_ref()).header(ACCEPT, format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"));
         if let Some(token) = self.auth_header {
             request = request.bearer_auth(token);
+        }
+        // A header of that name that the host has set is its own word.
+        let key = wire::idempotency_key(&self.message).filter(|_| !self.custom_headers.contains_key(&IDEMPOTENCY_KEY));
+        if let Some(key) = key {
+            request = request.header(IDEMPOTENCY_KEY, key);
         }
         for (name, value) in self.custom_headers {
             request = request.header(name, value);

@@ -53,6 +53,8 @@ pub enum Place {
         /// The name of the variable.
         name: String,
     },
+    /// What says where the idempotency key goes.
+    IdempotencyKey,
 }
 
 /// The rules a declaration can break.
@@ -87,6 +89,8 @@ pub enum CommandIssueKind {
     InsideScript,
     /// A variable whose name cannot be set.
     VariableName,
+    /// The idempotency key goes where something else stands, or where nothing uses it.
+    KeyPlace,
 }
 
 impl fmt::Display for CommandError {

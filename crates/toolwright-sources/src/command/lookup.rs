@@ -69,11 +69,16 @@ impl Environment {
         let mut variables: Vec<(OsString, OsString)> =
             if self.clean { Vec::new() } else { ours.filter(|(name, _)| name.to_str().is_some_and(is_inherited)).collect() };
         for (name, value) in &self.set {
-            variables.retain(|(known, _)| !same_name(known, OsStr::new(name)));
-            variables.push((name.into(), value.into()));
+            set(&mut variables, name, value);
         }
         variables
     }
+}
+
+/// Gives a variable this value, whatever it had.
+pub(crate) fn set(variables: &mut Vec<(OsString, OsString)>, name: &str, value: &str) {
+    variables.retain(|(known, _)| !same_name(known, OsStr::new(name)));
+    variables.push((name.into(), value.into()));
 }
 
 fn is_inherited(name: &str) -> bool {

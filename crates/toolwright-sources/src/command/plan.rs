@@ -3,6 +3,7 @@
 use toolwright::Value;
 use toolwright::nearest::nearest;
 
+use super::KeyTo;
 use super::error::{CommandIssue, CommandIssueKind, Place};
 use super::lookup::Environment;
 use super::options::{self, Operands};
@@ -28,6 +29,17 @@ pub(crate) struct Declared<'d> {
     pub(crate) input_schema: Option<&'d Value>,
     pub(crate) end_of_options: bool,
     pub(crate) env: &'d Environment,
+    pub(crate) idempotency_key: Option<&'d KeyTo>,
+}
+
+impl Declared<'_> {
+    /// The argument that the idempotency key is.
+    fn key_argument(&self) -> Option<&str> {
+        match self.idempotency_key {
+            Some(KeyTo::Argument(name)) => Some(name),
+            Some(KeyTo::Variable(_)) | None => None,
+        }
+    }
 }
 
 /// A placeholder and where it stands.
@@ -46,16 +58,21 @@ pub(crate) fn plan(declared: &Declared<'_>) -> Result<(Plan, Value), Vec<Command
     literals(declared.argv, &mut issues);
     variables(declared.env, &mut issues);
     let used = used(declared);
-    let (signature, schema) = match declared.input_schema {
+    let key = declared.key_argument();
+    let (mut signature, schema) = match declared.input_schema {
         Some(schema) => signature::read(schema, &mut issues),
         None => {
             mixed_marks(&used, &mut issues);
-            let schema = signature::derived_schema(used.iter().map(|used| used.placeholder));
+            let schema = signature::derived_schema(used.iter().map(|used| used.placeholder).filter(|used| key != Some(used.name())));
             (signature::read(&schema, &mut issues).0, schema)
         }
     };
+    issues.extend(key_place(declared, &used, &signature));
+    if let Some(key) = key {
+        signature.insert(key.to_owned(), signature::text());
+    }
     placeholders(&used, &signature, &mut issues);
-    unused(&used, &signature, &mut issues);
+    unused(&used, &signature, key, &mut issues);
     let args = declared.argv.get(1..).unwrap_or_default();
     let operands = options::operands(args, declared.end_of_options, &mut issues);
     options::names_of_options(args, operands, &signature, &mut issues);
@@ -115,6 +132,30 @@ fn variables(env: &Environment, issues: &mut Vec<CommandIssue>) {
         };
         issues.push(CommandIssue { kind, message, help: help.to_owned(), place: Place::Environment { name: name.clone() } });
     }
+}
+
+/// What is wrong with the place of the idempotency key.
+fn key_place(declared: &Declared<'_>, used: &[Used<'_>], signature: &Signature) -> Option<CommandIssue> {
+    let (message, help) = match declared.idempotency_key? {
+        KeyTo::Variable(name) if name.is_empty() || name.contains(['=', '\0']) => (
+            format!("`{}` is no name of a variable", name.escape_debug()),
+            "a name is not empty, and holds neither `=` nor a NUL byte".to_owned(),
+        ),
+        KeyTo::Variable(name) if declared.env.set.iter().any(|(set, _)| set == name) => (
+            format!("the variable `{name}` is set to something else"),
+            "the idempotency key would replace it: take one of them out, or give the key a variable of its own".to_owned(),
+        ),
+        KeyTo::Argument(name) if signature.contains_key(name.as_str()) => (
+            format!("`{name}` is a property of the input schema"),
+            "no caller gives the idempotency key: take it out of the schema, or give the key an argument of its own".to_owned(),
+        ),
+        KeyTo::Argument(name) if !used.iter().any(|used| used.placeholder.name() == name) => (
+            format!("no element of argv and no stdin uses `{name}`"),
+            format!("write `{{{name}}}` where the program wants the idempotency key, as in `--idempotency-key={{{name}}}`"),
+        ),
+        KeyTo::Variable(_) | KeyTo::Argument(_) => return None,
+    };
+    Some(CommandIssue { kind: CommandIssueKind::KeyPlace, message, help, place: Place::IdempotencyKey })
 }
 
 fn literals(argv: &[ArgTemplate], issues: &mut Vec<CommandIssue>) {
@@ -201,8 +242,8 @@ fn unknown(name: &str, place: &Place, signature: &Signature) -> CommandIssue {
     }
 }
 
-fn unused(used: &[Used<'_>], signature: &Signature, issues: &mut Vec<CommandIssue>) {
-    for (name, argument) in signature {
+fn unused(used: &[Used<'_>], signature: &Signature, key: Option<&str>, issues: &mut Vec<CommandIssue>) {
+    for (name, argument) in signature.iter().filter(|(name, _)| key != Some(name.as_str())) {
         if used.iter().any(|used| used.placeholder.name() == name) {
             continue;
         }

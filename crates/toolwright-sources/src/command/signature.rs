@@ -42,6 +42,11 @@ impl Argument {
 /// The arguments of a command by name.
 pub(crate) type Signature = BTreeMap<String, Argument>;
 
+/// A text that is always there: the idempotency key, which no caller gives.
+pub(crate) fn text() -> Argument {
+    Argument { required: true, types: vec!["string".to_owned()], ..Argument::default() }
+}
+
 /// The closed input schema of a command that gives none: texts, arrays of texts for `*`, required unless `?`.
 pub(crate) fn derived_schema<'t>(placeholders: impl Iterator<Item = &'t Placeholder>) -> Value {
     let mut seen: Vec<(&str, bool, bool)> = Vec::new();

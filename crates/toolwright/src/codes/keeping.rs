@@ -15,7 +15,7 @@ journal.forget_finish("send");
 let error = Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "in_doubt");
 "#),
-        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out. From a command line: look before you run it again.";
+        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out; in `toolwright.yaml` it stands under `tools`. From a command line: look before you run it again.";
     "journal", "the journal cannot be written",
         "A host of the library may keep a journal. The intent of a call is written before the tool starts; when that fails, \
          the tool is not started. The command `toolwright` keeps no journal yet.",
