@@ -26,6 +26,11 @@ struct Command {
 /// Runs every command of every document; `peers` is where the real peers are, when they are there.
 pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, String> {
     let mut failed = 0_usize;
+    // Runs of a document are kept beside this build, and begin with none.
+    let data = data()?;
+    if data.exists() {
+        std::fs::remove_dir_all(&data).map_err(|error| format!("cannot empty `{}`: {error}", data.display()))?;
+    }
     let files = repo::files()?;
     let rust: Vec<String> = files.iter().filter(|path| path.ends_with(".rs")).filter_map(|path| repo::read(path).ok()).collect();
     for path in files.iter().filter(|path| path.ends_with(".md") && !path.contains("/tests/")) {
@@ -58,11 +63,17 @@ pub(crate) fn run(peers: Option<&Path>, count: &mut Count) -> Result<Ended, Stri
     Ok(if failed == 0 { Ended::Well } else { Ended::Badly(format!("{failed} document check(s) failed")) })
 }
 
+/// Where the commands keep what is the user's.
+fn data() -> Result<std::path::PathBuf, String> {
+    Ok(repo::target()?.join("documents"))
+}
+
 fn execute(command: &Command, peers: Option<&Path>) -> Result<(), String> {
     let bin = repo::target()?.join("debug");
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = repo::command("bash");
     shell.args(["-c", &command.text]).env("PATH", format!("{}:{path}", bin.display()));
+    shell.env("TOOLWRIGHT_DATA_DIR", data()?).env_remove("TOOLWRIGHT_JOURNAL");
     if let Some(peers) = peers {
         shell.env(crate::peers::VARIABLE, peers);
     }

@@ -2,7 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::args::{Cli, Command, Common};
+use toolwright_sqlite::SqliteJournal;
+
+use crate::args::{Cli, Command, Common, JournalAt};
 use crate::code;
 use crate::command;
 use crate::config::{Config, Layer, load};
@@ -12,6 +14,7 @@ use crate::failure;
 use crate::grant::{Grants, canonical, shell_word};
 use crate::host::Host;
 use crate::interrupt;
+use crate::journal;
 use crate::learned::LearnedFile;
 use crate::lock::LockFile;
 use crate::output::Output;
@@ -47,6 +50,11 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
+        Command::Runs(args) => command::runs::runs(&app, &args).await,
+        Command::Show(args) => command::show::show(&app, &args).await,
+        Command::Resume(args) => command::resume::resume(&app, &args).await,
+        Command::Fork(args) => command::fork::fork(&app, &args).await,
+        Command::Journal { at, what } => command::journal::journal(&app, &at, what).await,
         Command::Learn(args) => command::learn::learn(&app, &args).await,
         Command::Lock { yes } => command::lock::lock(&app, yes).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
@@ -64,6 +72,14 @@ impl App {
     /// # Errors
     /// When there is no file, or it cannot be read; that is told already.
     pub(crate) fn config(&self) -> Result<Config, Exit> {
+        self.read_config().map_err(|finding| self.fail(vec![*finding], Exit::Usage))
+    }
+
+    /// The same, and nothing is told.
+    ///
+    /// # Errors
+    /// When there is no file, or it cannot be read.
+    pub(crate) fn read_config(&self) -> Result<Config, Box<Finding>> {
         let mut config = Config::default();
         let environment = |name: &str| std::env::var(name).ok();
         let user = user_file();
@@ -73,14 +89,10 @@ impl App {
             if twice {
                 continue;
             }
-            match load::read(&path, &name) {
-                Ok(source) => {
-                    load::add(&mut config, &source, &path, layer, &environment);
-                    let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
-                    config.learned.extend(learned);
-                }
-                Err(finding) => return Err(self.fail(vec![*finding], Exit::Usage)),
-            }
+            let source = load::read(&path, &name)?;
+            load::add(&mut config, &source, &path, layer, &environment);
+            let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
+            config.learned.extend(learned);
         }
         Ok(config)
     }
@@ -91,14 +103,11 @@ impl App {
     /// As [`App::config`].
     pub(crate) fn config_with_locks(&self) -> Result<Config, Exit> {
         let mut config = self.config()?;
-        let Config { files, locks, findings, .. } = &mut config;
-        for file in files {
-            locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, findings));
-        }
+        add_locks(&mut config);
         Ok(config)
     }
 
-    fn project_file(&self, has_user_file: bool) -> Result<Option<(PathBuf, String, Layer)>, Exit> {
+    fn project_file(&self, has_user_file: bool) -> Result<Option<(PathBuf, String, Layer)>, Box<Finding>> {
         if let Some(path) = &self.common.file {
             let name = path.display().to_string();
             return Ok(Some((path.clone(), name, Layer::Project)));
@@ -111,7 +120,7 @@ impl App {
                     let file = shell_word(&name);
                     let finding = Finding::error(code::UNREADABLE, format!("`{name}` is not read, since nobody named it: {why}"))
                         .help(format!("a file from someone else may run anything; when you know it, name it: `--file {file}`"));
-                    return Err(self.fail(vec![finding], Exit::Usage));
+                    return Err(Box::new(finding));
                 }
                 Ok(Some((PathBuf::from(&name), name, Layer::Project)))
             }
@@ -119,9 +128,15 @@ impl App {
             None => {
                 let message = "there is no `toolwright.yaml` here or in a folder above";
                 let finding = Finding::error(code::UNREADABLE, message).help("write one, or name a file with `--file FILE`");
-                Err(self.fail(vec![finding], Exit::Usage))
+                Err(Box::new(finding))
             }
         }
+    }
+
+    /// The project's configuration that counts here, whether it can be read or not.
+    pub(crate) fn project_path(&self) -> Option<PathBuf> {
+        let found = || std::env::current_dir().ok().and_then(|here| load::find(&here));
+        self.common.file.clone().or_else(found)
     }
 
     /// What the user allows.
@@ -179,6 +194,107 @@ impl App {
     pub(crate) fn interrupted(&self, exit: Exit) -> Exit {
         let finding = Finding::error("cancelled", "interrupted before a tool was started").help("no tool ran");
         self.fail(vec![finding], exit)
+    }
+}
+
+/// A run that is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    /// Its id.
+    pub(crate) id: String,
+    /// The command that takes it up again, as it can be copied.
+    pub(crate) resume: String,
+    /// The command to which tools are added that may have changed.
+    pub(crate) accepting: String,
+}
+
+impl App {
+    /// The run of this id, and how this command line would take it up again.
+    pub(crate) fn kept(&self, id: &str, at: &JournalAt) -> Kept {
+        let resume = self.again(&format!("resume {}", shell_word(id)), at);
+        Kept { id: id.to_owned(), accepting: resume.clone(), resume }
+    }
+
+    /// A command about this run that needs nothing but the journal.
+    pub(crate) fn about(&self, word: &str, id: &str, at: &JournalAt) -> String {
+        let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
+        format!("toolwright {word} {}{}", shell_word(id), journal.unwrap_or_default())
+    }
+
+    /// A command with the options that this command line has for every command.
+    pub(crate) fn again(&self, words: &str, at: &JournalAt) -> String {
+        let mut command = format!("toolwright {words}");
+        let mut option = |name: &str, value: &str| command.push_str(&format!(" --{name} {}", shell_word(value)));
+        if let Some(file) = &self.common.file {
+            option("file", &file.display().to_string());
+        }
+        if let Some(journal) = &at.journal {
+            option("journal", &journal.display().to_string());
+        }
+        self.common.allow.iter().for_each(|tool| option("allow", tool));
+        command
+    }
+
+    /// Opens the journal to read, apart from everything else; none when there is none yet.
+    ///
+    /// # Errors
+    /// When it cannot be used; that is told already.
+    pub(crate) async fn journal_to_read(&self, at: &JournalAt) -> Result<Option<(SqliteJournal, PathBuf)>, Exit> {
+        let (path, named) = self.journal_file(at)?;
+        let opened = self.apart({
+            let path = path.clone();
+            move || journal::read(&path, named)
+        });
+        match opened.await? {
+            Ok(journal) => Ok(journal.map(|journal| (journal, path))),
+            Err(finding) => Err(self.fail(vec![*finding], Exit::JournalUnavailable)),
+        }
+    }
+
+    /// Opens the journal to write, apart from everything else.
+    ///
+    /// # Errors
+    /// When it cannot be used; that is told already.
+    pub(crate) async fn journal_to_write(&self, path: &Path) -> Result<SqliteJournal, Exit> {
+        let path = path.to_owned();
+        let opened = self.apart(move || journal::open(&path)).await?;
+        opened.map_err(|finding| self.fail(vec![*finding], Exit::JournalUnavailable))
+    }
+
+    /// The file that runs are kept in, and whether somebody named it.
+    ///
+    /// # Errors
+    /// When runs are kept nowhere; that is told already.
+    pub(crate) fn journal_file(&self, at: &JournalAt) -> Result<(PathBuf, bool), Exit> {
+        match journal::Place::of(at.journal.as_deref()) {
+            Ok(journal::Place::File { path, named }) => Ok((path, named)),
+            Ok(journal::Place::Nowhere) => {
+                let finding =
+                    Finding::error(code::USAGE, "this needs a journal, and `none` keeps nothing").help("name one with `--journal PATH`");
+                Err(self.fail(vec![finding], Exit::Usage))
+            }
+            Err(finding) => Err(self.fail(vec![*finding], Exit::JournalUnavailable)),
+        }
+    }
+
+    /// Does what blocks on a thread of its own; an interrupt leaves it.
+    ///
+    /// # Errors
+    /// When an interrupt came first; that is told already.
+    pub(crate) async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Exit> {
+        match interrupt::until_first(tokio::task::spawn_blocking(work)).await {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(_)) => Err(Exit::Bug),
+            None => Err(self.interrupted(Exit::ToolFailed)),
+        }
+    }
+}
+
+/// What is kept beside the files of MCP servers.
+pub(crate) fn add_locks(config: &mut Config) {
+    let Config { files, locks, findings, .. } = config;
+    for file in files {
+        locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, findings));
     }
 }
 

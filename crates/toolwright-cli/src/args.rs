@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+mod kept;
+
+pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
 #[command(
@@ -91,11 +95,28 @@ pub(crate) enum Command {
         tool: String,
     },
     /// Run a tool and print its result
-    Run(RunArgs),
+    Run(RunCommand),
     /// Run a composite, except its steps with side effects and nested composites
     DryRun(DryArgs),
     /// Like dry-run, but enter nested composites
     Rehearse(DryArgs),
+    /// List runs, the newest first: what is open, and what waits for whom
+    Runs(RunsArgs),
+    /// Show what a run did, step by step
+    Show(ShowArgs),
+    /// Take up a run that stopped: what is done is not done again
+    Resume(ResumeArgs),
+    /// Begin a new run with what an earlier one has up to a step
+    Fork(ForkArgs),
+    /// Check, export or prune the journal that runs are kept in
+    Journal {
+        /// Which journal.
+        #[command(flatten)]
+        at: JournalAt,
+        /// What to do with it.
+        #[command(subcommand)]
+        what: JournalCommand,
+    },
     /// Learn what a tool gives that does not say it, from its outputs
     Learn(LearnArgs),
     /// Keep what MCP servers say about their tools, for checking and editing without them

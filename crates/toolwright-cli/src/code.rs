@@ -47,6 +47,10 @@ pub(crate) const LEARN_REFUSED: &str = "learn_refused";
 pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
 /// What servers say now was not agreed to.
 pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
+/// The journal that runs are kept in cannot be used.
+pub(crate) const JOURNAL_UNUSABLE: &str = "journal_unusable";
+/// The journal is not as it was written.
+pub(crate) const JOURNAL_DAMAGED: &str = "journal_damaged";
 /// What was given on the command line cannot be used.
 pub(crate) const USAGE: &str = "usage";
 

@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     NeedsApproval = 12,
     /// A tool with side effects was started and no answer came.
     InDoubt = 13,
-    /// The configuration does not check.
+    /// The configuration does not check, or the journal is not as it was written.
     DoesNotCheck = 20,
     /// The journal cannot be opened or written.
     JournalUnavailable = 21,
@@ -40,7 +40,7 @@ impl Exit {
         (Self::Refused, "a rule refused the call; nothing that was refused ran"),
         (Self::NeedsApproval, "a person has to approve first"),
         (Self::InDoubt, "a tool with side effects was started and no answer came"),
-        (Self::DoesNotCheck, "the configuration does not check"),
+        (Self::DoesNotCheck, "the configuration does not check, or the journal is not as it was written"),
         (Self::JournalUnavailable, "the journal cannot be opened or written"),
         (Self::OutputLost, "the output could not be written"),
         (Self::Interrupted, "interrupted: left without waiting"),
@@ -84,9 +84,11 @@ impl Exit {
             | "no_step_decision"
             | "no_handler"
             | "diverged"
-            | "changed_tool" => Self::Refused,
+            | "changed_tool"
+            | "sensitive_unencrypted"
+            | "step_without_result" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" | "protocol_conflict" => Self::DoesNotCheck,
-            "dry_run_needs_output" => Self::Usage,
+            "dry_run_needs_output" | "unknown_step" => Self::Usage,
             "journal" => Self::JournalUnavailable,
             _ => Self::ToolFailed,
         }

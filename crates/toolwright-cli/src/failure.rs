@@ -4,10 +4,12 @@ mod missing;
 mod refused;
 
 use serde_json::json;
+use toolwright::journal::JournalErrorKind;
 use toolwright::tool::Aftermath;
 use toolwright::{CallError, EffectRecord, EffectState, Fault, StepError, Value};
 
 pub(crate) use self::refused::refused;
+use crate::app::Kept;
 use crate::args::Format;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
@@ -16,9 +18,9 @@ use crate::host::Host;
 use crate::output::Output;
 use crate::style::{flat, limited, one_line, printable, wrap};
 
-/// Tells about the error; gives the exit code.
-pub(crate) fn tell(output: Output, error: &CallError, tool: &str, host: &Host) -> Exit {
-    let failure = Failure { error, tool, host };
+/// Tells about the error, and how the run goes on where it is kept; gives the exit code.
+pub(crate) fn tell(output: Output, error: &CallError, tool: &str, host: &Host, kept: Option<&Kept>) -> Exit {
+    let failure = Failure { error, tool, host, kept };
     let text = match output.format {
         Format::Json => format!("{:#}\n", failure.json()),
         Format::Plain => failure.plain(),
@@ -48,6 +50,8 @@ struct Failure<'e> {
     /// The tool that was called.
     tool: &'e str,
     host: &'e Host,
+    /// The run, when it is kept.
+    kept: Option<&'e Kept>,
 }
 
 impl Failure<'_> {
@@ -57,7 +61,10 @@ impl Failure<'_> {
         if (error.code() == "invalid_input" && error.step().is_none()) || self.is_given_output() {
             return Exit::Usage;
         }
-        Exit::of_call(error.code(), self.doubt() == Doubt::NoAnswer)
+        match error.root_cause() {
+            Fault::Journal { error, state: EffectState::NotStarted, .. } => crate::journal::exit_of(error.kind),
+            _ => Exit::of_call(error.code(), self.doubt() == Doubt::NoAnswer),
+        }
     }
 
     fn doubt(&self) -> Doubt {
@@ -95,15 +102,62 @@ impl Failure<'_> {
     fn help(&self) -> Option<String> {
         let own = self.error.help();
         let help = match self.doubt() {
-            Doubt::NoAnswer => {
-                let look = format!("look whether the effect of `{}` happened before you run this again", self.culprit());
-                Some(own.map_or_else(|| look.clone(), |own| format!("{look}; {own}")))
-            }
+            Doubt::NoAnswer => Some(self.answering(own)),
+            _ if self.journal_help().is_some() => self.journal_help(),
             _ if self.error.code() == "dry_run_needs_output" => Some(Self::output_help(own)),
             _ if self.is_given_output() => Some(format!("give one that fits with {}", self.output_option())),
             _ => own,
         };
         help.map(|help| limited(&self.mask(&help)).into_owned())
+    }
+
+    /// How to go on after an effect of which nobody knows whether it happened.
+    fn answering(&self, own: Option<String>) -> String {
+        let look = format!("look whether the effect of `{}` happened", self.culprit());
+        // The core speaks to a host: here the answer is a command.
+        let own = own.filter(|_| !matches!(self.error.root_cause(), Fault::InDoubt { .. } | Fault::Journal { .. }));
+        let look = match self.kept {
+            Some(kept) => format!("{look}, then say so: `{} --as happened=OUTPUT` or `--as not-happened`", kept.resume),
+            None => format!("{look} before you run this again"),
+        };
+        own.map_or_else(|| look.clone(), |own| format!("{look}; {own}"))
+    }
+
+    /// What to do about a journal that said no, in the options of this command.
+    fn journal_help(&self) -> Option<String> {
+        let kept = self.kept?;
+        let error = match self.error.root_cause() {
+            Fault::Journal { error, .. } => error,
+            Fault::Refused { code, .. } if code == "sensitive_unencrypted" => {
+                return Some("the journal does not encrypt, and masks nothing: `--journal none` runs it and keeps nothing".to_owned());
+            }
+            Fault::Diverged { .. } if kept.id.starts_with("key-") => {
+                return Some("what runs under this key goes on only as it began: take another `--key`".to_owned());
+            }
+            Fault::ChangedTool { tools } => {
+                let accepted: Vec<String> = tools.iter().map(|tool| format!(" --accept-changed {}", shell_word(tool))).collect();
+                return Some(format!("look at what changed, then `{}{}`, or begin a new run", kept.accepting, accepted.concat()));
+            }
+            _ => return None,
+        };
+        Some(match error.kind {
+            JournalErrorKind::Claimed | JournalErrorKind::Fenced => {
+                format!("let the other one go on; `toolwright show {}` says how far it is", shell_word(&kept.id))
+            }
+            JournalErrorKind::Diverged => "this key has been used for another tool or input: take another `--key`".to_owned(),
+            JournalErrorKind::Unwritable | JournalErrorKind::Unreadable => {
+                format!("{}; or keep nothing with `--journal none`", error.help())
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the run stopped where it can go on, and beginning it again would be something else.
+    fn goes_on(&self) -> Option<&Kept> {
+        let cancelled = ["cancelled", "step_aborted"].contains(&self.error.code());
+        let begun = !matches!(self.error.root_cause(), Fault::Journal { phase: "open", .. } | Fault::ChangedTool { .. });
+        let left = cancelled || self.doubt() != Doubt::None || !self.error.effects().is_empty();
+        self.kept.filter(|_| begun && left)
     }
 
     /// What else to know of the output of a step that does not run.
@@ -182,6 +236,12 @@ impl Failure<'_> {
         if let Some(help) = self.help() {
             set("", "help", json!(flat(&help)));
         }
+        if let Some(kept) = self.kept {
+            set("", "run", json!(kept.id));
+        }
+        if let Some(kept) = self.goes_on() {
+            set("", "resume", json!(kept.resume));
+        }
         if let Some(place) = self.missing().and_then(|missing| missing.place) {
             let (line, column) = place.source.line_column(place.span.start);
             set("/details", "file", json!(place.source.name()));
@@ -209,6 +269,9 @@ impl Failure<'_> {
             Doubt::None => {}
             Doubt::Ended => line.push_str(&format!("; ended with an error, effect not known: {}", one_line(&self.names()))),
             Doubt::NoAnswer => line.push_str(&format!("; in doubt: {}", one_line(&self.names()))),
+        }
+        if let Some(kept) = self.goes_on() {
+            line.push_str(&format!("; go on: {}", one_line(&kept.resume)));
         }
         line.push('\n');
         line
@@ -241,6 +304,10 @@ impl Failure<'_> {
             Doubt::None => {}
             Doubt::Ended => fact("not known", format!("`{culprit}` ended with an error; whether its effect happened is not known")),
             Doubt::NoAnswer => fact("in doubt", format!("`{culprit}` was started and gave no answer; its effect may have happened")),
+        }
+        // Where nobody knows what happened, the help has the command.
+        if let Some(kept) = self.goes_on().filter(|_| doubt != Doubt::NoAnswer) {
+            fact("go on", format!("`{}`", one_line(&kept.resume)));
         }
         if crate::command::explain::is_known(self.error.code()) {
             fact("explain", format!("toolwright explain {}", self.error.code()));

@@ -16,21 +16,26 @@ const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The input of a call; all problems at once.
 pub(crate) fn build(args: &RunArgs, schema: Option<&Value>) -> Result<Value, Vec<Finding>> {
-    let base = match &args.input {
+    build_over(Value::object(Vec::<(&str, Value)>::new()), args.input.as_deref(), &args.pairs, schema)
+}
+
+/// The same where `base` is the input when none is given; pairs are put over it.
+pub(crate) fn build_over(base: Value, input: Option<&str>, pairs: &[String], schema: Option<&Value>) -> Result<Value, Vec<Finding>> {
+    let base = match input {
         Some(text) => json_argument(text, "--input").map_err(|finding| vec![*finding])?,
-        None => Value::object(Vec::<(&str, Value)>::new()),
+        None => base,
     };
-    if args.pairs.is_empty() {
+    if pairs.is_empty() {
         return Ok(base);
     }
     let Some(object) = base.as_object() else {
-        let message = format!("`--input` is {}, and pairs are members of an object", with_article(base.kind()));
+        let message = format!("the input is {}, and pairs are members of an object", with_article(base.kind()));
         return Err(vec![usage(message, None)]);
     };
     let mut members: Vec<(String, Value)> = object.iter().map(|(key, value)| (key.to_string(), value.clone())).collect();
     let mut findings = Vec::new();
     let mut seen: Vec<String> = Vec::new();
-    for pair in &args.pairs {
+    for pair in pairs {
         match self::pair(pair, schema) {
             Ok((key, _)) if seen.contains(&key) => {
                 findings.push(usage(format!("`{key}` is given twice"), None));
@@ -179,6 +184,19 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
         let help = error.help().into_owned();
         Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""))
     })
+}
+
+/// JSON on the command line, from `@FILE` or from standard input with `-`; what is no JSON is given back as a finding, for
+/// it may be text.
+///
+/// # Errors
+/// When it cannot be read at all.
+pub(crate) fn json_or_text(text: &str, option: &str) -> Result<Result<Value, Box<Finding>>, Box<Finding>> {
+    let read = json_argument(text, option);
+    match text.starts_with('@') || text == "-" {
+        true => read.map(Ok),
+        false => Ok(read),
+    }
 }
 
 /// The first key that stands twice in an object of a JSON text; what is no JSON is told elsewhere.

@@ -52,16 +52,24 @@ fn judged(facts: Facts, me: u32) -> Option<Wrong> {
 
 /// A user by name where the system says it, else by number.
 fn called(uid: u32) -> String {
-    let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let name = known.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
-    });
-    match name {
+    match name(uid) {
         Some(name) => format!("the user `{name}`"),
         None => format!("the user number {uid}"),
     }
+}
+
+/// The name of whoever this process belongs to, where the system says it.
+pub(crate) fn my_name() -> Option<String> {
+    name(me()?)
+}
+
+fn name(uid: u32) -> Option<String> {
+    let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
 }
 
 #[cfg(unix)]

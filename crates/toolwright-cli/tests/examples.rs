@@ -31,6 +31,8 @@ fn git<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) {
 fn toolwright(folder: &Path, arguments: &[&str]) -> Output {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/repo-report/toolwright.yaml");
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwright"));
+    // Runs are kept beside the test, and not where those of whoever runs it are.
+    command.env("TOOLWRIGHT_JOURNAL", Path::new(env!("CARGO_TARGET_TMPDIR")).join("repo-report-runs.sqlite"));
     command.current_dir(folder).stdin(Stdio::null()).arg("--file").arg(file).args(arguments).output().unwrap()
 }
 

@@ -1,11 +1,13 @@
 //! The real binary over real files: what it prints, how it ends, and what it left alone.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
 
 #[path = "it/world.rs"]
 mod world;
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/durable.rs"]
+mod durable;
 #[path = "it/editor.rs"]
 mod editor;
 #[path = "it/ends.rs"]

@@ -289,7 +289,7 @@ fn run_page(page: &str, text: &str) -> (String, Vec<String>) {
 fn run_case(folder: &Path, file: &str, words: &[String], case: &mut String) -> Vec<String> {
     let output = run(folder, file, words, case);
     let printed = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes);
+        let text = without_run_ids(&String::from_utf8_lossy(bytes));
         text.trim_end().lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>()
     };
     let mut wrong = Vec::new();
@@ -322,11 +322,11 @@ fn run(folder: &Path, file: &str, words: &[String], case: &str) -> Output {
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("toolwright.yaml"), file).unwrap();
     let mut command = toolwright();
-    // Nothing of the person who runs the tests: no own configuration, no accepted lists, no width of a terminal.
+    // Nothing of the person who runs the tests: no own configuration, no accepted lists, no runs, no width of a terminal.
     for variable in ["TOOLWRIGHT_CONFIG_DIR", "TOOLWRIGHT_DATA_DIR", "HOME"] {
         command.env(variable, folder.join("home"));
     }
-    command.current_dir(folder).env_remove("COLUMNS").env("NO_COLOR", "1");
+    command.current_dir(folder).env_remove("COLUMNS").env_remove("TOOLWRIGHT_JOURNAL").env("NO_COLOR", "1");
     let (options, variables): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('-'));
     command.envs(variables.iter().filter_map(|variable| variable.split_once('=')));
     match block(case, "json input") {
@@ -343,6 +343,18 @@ fn run(folder: &Path, file: &str, words: &[String], case: &str) -> Output {
         }
     };
     command.output().unwrap()
+}
+
+/// Text with `run-…` for the ids of runs, which are others each time.
+fn without_run_ids(text: &str) -> String {
+    let mut parts = text.split("run-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit()).unwrap_or(part.len());
+        let (id, rest) = part.split_at(end);
+        out.push_str(&format!("run-{}{rest}", if id.len() == 26 { "…" } else { id }));
+    }
+    out
 }
 
 fn toolwright() -> Command {

@@ -53,6 +53,25 @@ impl<T> Drop for Promise<T> {
     }
 }
 
+impl<T> Answer<T> {
+    /// Blocks this thread until it is there.
+    pub(crate) fn wait(mut self) -> Option<T> {
+        struct Unpark(std::thread::Thread);
+        impl std::task::Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        loop {
+            if let Poll::Ready(answer) = Pin::new(&mut self).poll(&mut Context::from_waker(&waker)) {
+                return answer;
+            }
+            std::thread::park();
+        }
+    }
+}
+
 impl<T> Future for Answer<T> {
     type Output = Option<T>;
 
@@ -80,7 +99,7 @@ mod tests {
     fn an_answer_that_nobody_gives_ends_the_wait() {
         let (promise, answer) = promise::<u8>();
         drop(promise);
-        assert_eq!(wait(answer), None);
+        assert_eq!(answer.wait(), None);
     }
 
     #[test]
@@ -88,12 +107,8 @@ mod tests {
         for _ in 0..1_000 {
             let (promise, answer) = promise();
             let thread = std::thread::spawn(move || promise.give(7));
-            assert_eq!(wait(answer), Some(7));
+            assert_eq!(answer.wait(), Some(7));
             thread.join().unwrap();
         }
-    }
-
-    fn wait<T>(answer: Answer<T>) -> Option<T> {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
     }
 }

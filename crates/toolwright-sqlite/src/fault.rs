@@ -10,9 +10,14 @@ macro_rules! fault {
 pub(crate) use fault;
 
 /// The points, in the order in which a record passes them.
-#[cfg(feature = "faults")]
 pub const FAULT_POINTS: &[&str] =
     &["before-queue", "after-queue", "before-begin", "between-inserts", "before-commit", "after-commit", "after-wake"];
+
+/// A size that a file may have, where nobody said another one.
+#[cfg(feature = "faults")]
+pub(crate) fn bytes_max() -> Option<u64> {
+    std::env::var("TOOLWRIGHT_JOURNAL_BYTES_MAX").ok()?.parse().ok()
+}
 
 #[cfg(feature = "faults")]
 pub(crate) fn at(point: &str) {

@@ -66,6 +66,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_run ON events (run);
 CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body TEXT NOT NULL);
 CREATE TABLE uses (run INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (run, blob)) WITHOUT ROWID;
+CREATE INDEX uses_by_blob ON uses (blob);
 CREATE TABLE pruned (
   first_run INTEGER PRIMARY KEY,
   last_run INTEGER NOT NULL,
@@ -104,12 +105,16 @@ pub(crate) fn reader_of_still(path: &Path) -> Fallible<Connection> {
     Ok(connection)
 }
 
-/// A connection that writes to a file that is there.
-pub(crate) fn writer(path: &Path, synchronous: Synchronous) -> Fallible<Connection> {
+/// A connection that writes to a file that is there. `bytes_max`: the file may become so large.
+pub(crate) fn writer(path: &Path, synchronous: Synchronous, bytes_max: Option<u64>) -> Fallible<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&connection)?;
     connection.execute_batch(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"))?;
     press(&connection, synchronous)?;
+    if let Some(bytes_max) = bytes_max {
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        connection.execute_batch(&format!("PRAGMA max_page_count = {}", (bytes_max / u64::from(page.max(1))).max(1)))?;
+    }
     Ok(connection)
 }
 
@@ -135,8 +140,12 @@ fn settle(connection: &Connection) -> Fallible<()> {
 
 /// Makes a new file that is a journal from its first moment at its own name: it is made under another one.
 pub(crate) fn make(path: &Path, making: &Path, journal: &str) -> Fallible<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(making, flags)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(making).map_err(|error| unwritable(path, &error))?;
+    let connection = Connection::open_with_flags(making, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.execute_batch(&format!(
         "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
          BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID};"
@@ -182,6 +191,9 @@ fn migrate(connection: &Connection, from: usize) -> Fallible<()> {
 pub(crate) fn check(connection: &Connection, path: &Path, writes: bool) -> Fallible<()> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let (application, form) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID && path.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        return Err(Trouble::No(crate::wire::corrupt(&path.display(), "it is empty, though it was a journal")));
+    }
     if application != APPLICATION_ID {
         return Err(Trouble::No(crate::wire::corrupt(&path.display(), "it is a SQLite file, and no journal of Toolwright's")));
     }

@@ -11,13 +11,15 @@ use toolwright::{Eventually, Journal, JournalError, Text};
 use crate::answer::{Answer, promise};
 use crate::blob::Known;
 use crate::format;
-use crate::owner::{self, Opening, Owner};
+use crate::opening;
+use crate::owner;
 use crate::read;
 use crate::record;
 use crate::run::Held;
 use crate::view::{Prune, Pruned, RunFilter, RunSummary, Verification};
 use crate::wire::{Fallible, Trouble, told};
 use crate::writer::{Job, Queued, Writer};
+use crate::{export, list, prune, verify};
 
 /// How hard a commit is pressed onto the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +39,11 @@ pub struct SqliteOptions {
     pub synchronous: Synchronous,
     /// The file may become at most so large, in bytes.
     pub bytes_max: Option<u64>,
-    /// Nothing is written; a file that is not there is not made.
+    /// Nothing is written; a file that is not there is not made. What can be read of a damaged file can be read so.
     pub read_only: bool,
+    /// Goes on with what is there of a file that lost records which were on the disk. The damaged file is kept aside under a
+    /// name of its own. Without it, such a file is not opened for writing: a call whose intent is lost would run again.
+    pub accept_loss: bool,
 }
 
 /// A journal in a SQLite file. Clones share it; when the last of them and of its runs is dropped, everything that is queued
@@ -88,8 +93,18 @@ impl Inner {
         Err(JournalError::unwritable(format!("`{}` was opened for reading only", self.file.display())))
     }
 
-    fn reader(&self) -> Fallible<Connection> {
-        reader(&self.file)
+    fn flush(&self) -> Result<(), JournalError> {
+        let (promise, written) = promise();
+        self.queue.push(Job::Flush { answer: promise })?;
+        written.wait().unwrap_or_else(|| Err(self.closed()))
+    }
+
+    /// Reads on this thread, after everything that was queued before is written.
+    fn blocking<T>(&self, read: impl FnOnce(&Connection) -> Fallible<T>) -> Result<T, JournalError> {
+        if !self.options.read_only {
+            let _ = self.flush();
+        }
+        reader(&self.file).and_then(|connection| read(&connection)).map_err(|trouble| self.told(trouble, false))
     }
 
     /// Reads, after everything that was queued before is written, on a thread of its own: it may take a while.
@@ -99,9 +114,11 @@ impl Inner {
     ) -> Eventually<'a, Result<T, JournalError>> {
         Eventually::Later(Box::pin(async move {
             if !self.options.read_only {
+                // When it could not be written, what is read is what is there.
                 let (promise, written) = promise();
-                self.queue.push(Job::Flush { answer: promise })?;
-                written.await.unwrap_or_else(|| Err(self.closed()))?;
+                if self.queue.push(Job::Flush { answer: promise }).is_ok() {
+                    let _ = written.await;
+                }
             }
             let (promise, answer) = promise();
             let file = self.file.clone();
@@ -119,7 +136,7 @@ fn reader(file: &Path) -> Fallible<Connection> {
     let opened = format::reader(file).and_then(|connection| format::check(&connection, file, false).map(|()| connection));
     match opened {
         // Nothing can be made beside it: then nobody writes to it either.
-        Err(Trouble::Sql(_)) if owner::beside(file, "-wal").metadata().is_err() => {
+        Err(Trouble::Sql(error)) if crate::wire::cannot_open(&error) && !owner::beside(file, "-wal").exists() => {
             let connection = format::reader_of_still(file)?;
             format::check(&connection, file, false)?;
             Ok(connection)
@@ -152,8 +169,23 @@ impl SqliteJournal {
     /// # Errors
     /// When it cannot be read.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, JournalError> {
-        let _ = filter;
-        Err(self.0.closed())
+        self.0.blocking(|connection| list::runs(connection, &self.0.owners, filter))
+    }
+
+    /// Ids of its runs that begin with `prefix`, the newest first, at most `newest` of them. Blocks while the file is read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn ids(&self, prefix: &str, newest: usize) -> Result<Vec<Text>, JournalError> {
+        self.0.blocking(|connection| list::ids(connection, prefix, newest))
+    }
+
+    /// Waits until everything that is queued is written, and says when it could not be. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        if self.0.options.read_only { Ok(()) } else { self.0.flush() }
     }
 
     /// Looks whether every record is there as it was written. Blocks while the file is read.
@@ -161,29 +193,34 @@ impl SqliteJournal {
     /// # Errors
     /// When it cannot be read at all.
     pub fn verify(&self) -> Result<Verification, JournalError> {
-        Err(self.0.closed())
+        self.0.blocking(|connection| verify::verify(connection, &self.0.file))
     }
 
-    /// Every record that can be read, as JSON, one a line, in the order of writing; a run's, or all. Blocks.
+    /// Every record that can be read, as JSON, one a line, in the order of writing; a run's, or all. What cannot be read is
+    /// said in a line of its own. Blocks.
     ///
     /// # Errors
     /// When it cannot be read at all, or `out` says no.
     pub fn export(&self, run: Option<&str>, out: &mut dyn std::io::Write) -> Result<(), JournalError> {
-        let _ = (run, out);
-        Err(self.0.closed())
+        self.0.blocking(|connection| export::export(connection, run, out))
     }
 
-    /// Takes runs out. Blocks.
+    /// Takes runs out, and makes the file smaller. A run that is at work is never taken out. Blocks.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn prune(&self, what: &Prune) -> Result<Pruned, JournalError> {
-        let _ = what;
-        Err(self.0.closed())
+        self.0.writable()?;
+        self.flush()?;
+        let pruned = format::writer(&self.0.file, self.0.options.synchronous, None)
+            .and_then(|connection| prune::prune(&connection, &self.0.file, what));
+        pruned.map_err(|trouble| self.0.told(trouble, true))
     }
 }
 
 fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
+    #[cfg(feature = "faults")]
+    let options = SqliteOptions { bytes_max: options.bytes_max.or_else(crate::fault::bytes_max), ..options };
     let owners = owner::directory(&file);
     let queue = Arc::new(Queued::new());
     let inner = |writer| Inner {
@@ -195,18 +232,14 @@ fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
         writer: Mutex::new(writer),
     };
     if options.read_only {
+        if !file.exists() {
+            let reason = format!("there is no journal `{}`", file.display());
+            return Err(Trouble::No(JournalError::new(JournalErrorKind::Unreadable, reason)));
+        }
         reader(&file)?;
         return Ok(inner(None));
     }
-    owner::make_directory(&owners)?;
-    let opening = Opening::begin(&owners)?;
-    if file.metadata().is_err() {
-        format::make(&file, &owner::beside(&file, &format!(".{}", owner::draw())), &owner::draw())?;
-    }
-    let connection = format::writer(&file, options.synchronous)?;
-    format::check(&connection, &file, true)?;
-    let owner = Owner::new(&owners, &format::identity(&connection)?)?;
-    drop(opening);
+    let (connection, owner) = opening::open(&file, &owners, &options)?;
     let writer = Writer { queue: queue.clone(), owner, file: file.clone(), owners: owners.clone(), synchronous: options.synchronous };
     let thread = std::thread::Builder::new().name("journal writer".to_owned()).spawn(move || writer.run(connection));
     let thread = thread.map_err(|error| format::unwritable(&file, &error))?;

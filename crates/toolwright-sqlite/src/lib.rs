@@ -5,18 +5,24 @@
 
 mod answer;
 mod blob;
+mod export;
 mod fault;
 mod format;
 mod journal;
+mod list;
+mod opening;
 mod owner;
+mod prune;
 mod read;
 mod record;
 mod run;
+mod torn;
+mod verify;
 mod view;
 mod wire;
 mod writer;
 
-#[cfg(feature = "faults")]
+#[doc(hidden)]
 pub use fault::FAULT_POINTS;
 
 pub use journal::{SqliteJournal, SqliteOptions, Synchronous};

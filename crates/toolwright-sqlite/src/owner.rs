@@ -42,30 +42,30 @@ pub(crate) fn draw() -> String {
     format!("{:016x}{:016x}", one(), one())
 }
 
-/// This process, as one owner of a journal.
+/// This process, as one owner of a journal. Its file stays when it ends, for what stands in it: the next one who opens the
+/// journal looks at it, and takes it away.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub(crate) id: String,
-    path: PathBuf,
     file: File,
 }
 
 impl Owner {
-    /// Takes a lock of its own.
-    pub(crate) fn new(directory: &Path, journal: &str) -> Fallible<Self> {
+    /// Takes a lock of its own. All records up to `event` are on the disk.
+    pub(crate) fn new(directory: &Path, journal: &str, event: i64) -> Fallible<Self> {
         let id = draw();
         let path = directory.join(&id);
         let making = directory.join(format!("{id}.{NEW}"));
         let make = || {
             let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&making)?;
             file.try_lock().map_err(std::io::Error::from)?;
-            writeln!(file, "{journal} {:020}", 0)?;
+            write!(file, "{journal} {event:020}")?;
             // Only now does anybody look at it: nobody sees it without its lock.
             std::fs::rename(&making, &path)?;
             Ok(file)
         };
         let file = make().map_err(|error: std::io::Error| unwritable(&path, &error))?;
-        Ok(Self { id, path, file })
+        Ok(Self { id, file })
     }
 
     /// Notes that all records up to this one are on the disk. Survives the end of the process; a loss of power may take it
@@ -74,12 +74,6 @@ impl Owner {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(33))?;
         file.write_all(format!("{event:020}").as_bytes())
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn history(connection: &Connection, id: &str) -> Fallible<Option<RunH
     let Some((key, count, head, epoch, open)) = row.optional()? else { return Ok(None) };
     let mut blob = transaction.prepare("SELECT body FROM blobs WHERE hash = ?1")?;
     let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
-    let mut values = KeptValues { find: &mut find, known: HashMap::new() };
+    let mut values = KeptValues { find: Some(&mut find), known: HashMap::new() };
     let mut events = transaction.prepare(&format!("SELECT {COLUMNS} FROM events WHERE run = ?1 ORDER BY id"))?;
     let mut rows = events.query([key])?;
     let (mut chain, mut first, mut newest, mut records, mut seq) = (record::START, None, None, Vec::new(), 0);

@@ -297,16 +297,21 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// Finds kept values while records are read; each is read once.
+/// Gives the text of a kept value.
+pub(crate) type Find<'a> = &'a mut dyn FnMut(&Hash) -> Fallible<Option<String>>;
+
+/// Finds kept values while records are read; each is read once. Without a way to find them, they stay cut out.
 pub(crate) struct KeptValues<'a> {
-    pub(crate) find: &'a mut dyn FnMut(&Hash) -> Fallible<Option<String>>,
+    pub(crate) find: Option<Find<'a>>,
     pub(crate) known: HashMap<Hash, Value>,
 }
 
 impl KeptValues<'_> {
     fn join<T: Values>(&mut self, mut record: T, parts: i64) -> Fallible<T> {
-        if parts > 0 {
-            let mut joiner = Joiner::new(self.find, &mut self.known);
+        if parts > 0
+            && let Some(find) = &mut self.find
+        {
+            let mut joiner = Joiner::new(&mut **find, &mut self.known);
             record.each(&mut |value| {
                 *value = joiner.join(value)?;
                 Ok(())

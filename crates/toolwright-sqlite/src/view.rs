@@ -77,6 +77,8 @@ pub struct Open {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunFilter {
+    /// Only the one of this id.
+    pub id: Option<Text>,
     /// Only those of this root tool.
     pub tool: Option<Text>,
     /// Only those that stand so; all when empty.

@@ -52,6 +52,11 @@ pub(crate) fn stops(trouble: &Trouble) -> bool {
     }
 }
 
+/// Whether what SQLite keeps beside the file cannot be made.
+pub(crate) fn cannot_open(error: &rusqlite::Error) -> bool {
+    matches!(extended(error), Some((ErrorCode::CannotOpen | ErrorCode::ReadOnly, _)))
+}
+
 /// The journal's error, in words. `writing`: something was to be written.
 pub(crate) fn told(trouble: Trouble, file: &Path, writing: bool) -> JournalError {
     let file = file.display();
@@ -73,6 +78,9 @@ pub(crate) fn told(trouble: Trouble, file: &Path, writing: bool) -> JournalError
     };
     let why = match code {
         ErrorCode::DatabaseCorrupt => return corrupt(&file, &format!("SQLite finds its pages damaged ({error})")),
+        ErrorCode::Unknown | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
+            return corrupt(&file, &format!("its tables are not those of a journal ({error})"));
+        }
         ErrorCode::NotADatabase => return corrupt(&file, "it is no journal, or its first page is damaged"),
         ErrorCode::DiskFull => "the disk, or the size that the journal may have, is full".to_owned(),
         ErrorCode::ReadOnly => "it, or its directory, is read-only".to_owned(),

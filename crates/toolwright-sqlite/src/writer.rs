@@ -181,6 +181,10 @@ impl Queued {
         self.wake.notify_one();
     }
 
+    fn is_stopped(&self) -> bool {
+        self.waiting().stopped.is_some()
+    }
+
     fn stop(&self, error: &JournalError) {
         self.waiting().stopped.get_or_insert_with(|| error.clone());
     }
@@ -221,14 +225,15 @@ pub(crate) struct Writer {
 impl Writer {
     /// Writes until the journal is closed.
     pub(crate) fn run(self, connection: Connection) {
-        if let Err(trouble) = self.write(&connection) {
+        let written = self.write(&connection);
+        if let Err(trouble) = written {
             let error = told(trouble, &self.file, true);
             self.queue.stop(&error);
             for job in self.queue.take(Vec::new()).unwrap_or_default() {
                 job.fail(&error);
             }
         }
-        drop(connection);
+        crate::opening::close(connection, &self.file, self.queue.is_stopped());
     }
 
     fn write(&self, connection: &Connection) -> Fallible<()> {

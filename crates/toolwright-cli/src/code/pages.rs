@@ -302,6 +302,25 @@ policy:
         remedy: "Look at what it shows, and run `toolwright lock --yes`.",
     },
     CodePage {
+        code: JOURNAL_UNUSABLE,
+        title: "the journal that runs are kept in cannot be used",
+        meaning: "`run` writes down what a tool is about to do before it does it, so that a run that stops half-way can go on without repeating an effect. Where that cannot be written, no tool is started: the file is not yours, is no journal, was written by a newer toolwright, or its disk is full or takes no writes.",
+        example: file(
+            "sources:
+  s: { tools: { look: { argv: [date], effect: read } } }
+",
+            "run look --journal toolwright.yaml",
+        ),
+        remedy: "Do what the message says about the file, name another with `--journal PATH` (or the variable `TOOLWRIGHT_JOURNAL`), or keep nothing with `--journal none`. `toolwright journal path` says which file it is.",
+    },
+    CodePage {
+        code: JOURNAL_DAMAGED,
+        title: "the journal is not as it was written",
+        meaning: "Each record of a run holds a hash over those before it, and each value is kept under its own hash. `toolwright journal verify` makes them all again: a record that was edited, or is missing, or a page of the file that is damaged, is found.",
+        example: told("toolwright journal verify, after a byte of the file was changed"),
+        remedy: "Nothing of such a run is done again by itself. Look at what can be read (`toolwright journal export`), and put back a copy of the file, or go on with what is left: `toolwright journal recover`. Where a disk is failing, there is more to come.",
+    },
+    CodePage {
         code: USAGE,
         title: "the command line cannot be used",
         meaning: "An argument is missing, unknown, or does not fit the tool's input schema.",

@@ -26,13 +26,13 @@ pub(crate) async fn dry_run(app: &App, args: &DryArgs, rehearse: bool) -> Exit {
         true => invocation.rehearse(outputs),
         false => invocation.dry(outputs),
     };
-    match with_tool(app, &args.run, change).await {
+    match with_tool(app, &args.run, None, change).await {
         Err(exit) => exit,
         Ok(Outcome { result: Ok(result), .. }) => {
             app.output.result(&told(app, &result));
             Exit::Ok
         }
-        Ok(Outcome { result: Err(error), host }) => failure::tell(app.output, &error, &args.run.tool, &host),
+        Ok(Outcome { result: Err(error), host, .. }) => failure::tell(app.output, &error, &args.run.tool, &host, None),
     }
 }
 

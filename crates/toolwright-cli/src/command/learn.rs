@@ -19,6 +19,7 @@ use crate::grant::shell_word;
 use crate::host::{Host, Want};
 use crate::input;
 use crate::interrupt::{leave_at_next, until_first, until_next};
+use crate::journal;
 use crate::learned::{LearnedFile, LearnedTool};
 use crate::style::{one_line, wrap};
 use crate::view::{ToolView, effect_words};
@@ -161,9 +162,9 @@ async fn outputs(app: &App, host: &mut Host, args: &LearnArgs) -> Result<Vec<Val
     };
     let mut outputs = Vec::new();
     for input in inputs.iter().flat_map(|input| std::iter::repeat_n(input, args.times.unwrap_or(1) as usize)) {
-        let invocation = Invocation::new(tool.id.as_str(), input.clone()).run_id(run::new_run_id());
-        let result = run::call(app, host, invocation, |invocation| invocation).await?;
-        let result = result.map_err(|error| failure::tell(app.output, &error, &tool.id, host))?;
+        let invocation = Invocation::new(tool.id.as_str(), input.clone()).run_id(journal::new_run_id());
+        let result = run::call(app, host, None, invocation).await?;
+        let result = result.map_err(|error| failure::tell(app.output, &error, &tool.id, host, None))?;
         outputs.extend(result.output.map(|output| host.secrets.mask_value(&output)));
     }
     Ok(outputs)

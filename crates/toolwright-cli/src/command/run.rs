@@ -1,37 +1,57 @@
 //! `run TOOL`: call a tool, print its result and nothing else.
 
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolwright::{BoxFuture, CallError, CancelSource, Clock, Diagnostics, Invocation, Timestamp, ToolResult, Value};
+use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, ToolResult, Value};
+use toolwright_sqlite::SqliteJournal;
 
-use crate::app::App;
-use crate::args::{Format, RunArgs};
+use super::show::masks::context_key;
+use crate::app::{App, Kept};
+use crate::args::{Format, JournalAt, RunArgs, RunCommand};
+use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
 use crate::failure;
 use crate::host::{Host, Want};
 use crate::input;
 use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
+use crate::journal::{self, Place};
+use crate::moment::WallClock;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::style::{limited, one_line, printable};
-use crate::view::{State, ToolView};
+use crate::view::{State, ToolView, stands_out};
 
 /// Calls the tool.
-pub(crate) async fn run(app: &App, args: &RunArgs) -> Exit {
-    let call = |invocation| invocation;
-    match with_tool(app, args, call).await {
+pub(crate) async fn run(app: &App, args: &RunCommand) -> Exit {
+    let keep = match Keep::of(app, args) {
+        Ok(keep) => keep,
+        Err(exit) => return exit,
+    };
+    match with_tool(app, &args.run, Some(keep), |invocation| invocation).await {
         Err(exit) => exit,
-        Ok(Outcome { result, host, .. }) => match result {
-            Ok(result) => {
-                app.output.result(&printed(app.output, &result));
-                notes(app.output, &host, &result);
-                Exit::Ok
+        Ok(outcome) => ended(app, &args.run.tool, &outcome),
+    }
+}
+
+/// Tells what became of a call.
+pub(super) fn ended(app: &App, tool: &str, outcome: &Outcome) -> Exit {
+    let Outcome { result, host, kept } = outcome;
+    match result {
+        Ok(result) => {
+            app.output.result(&printed(app.output, result));
+            notes(app.output, host, result);
+            if result.replayed()
+                && let Some(kept) = kept
+                && app.output.format != Format::Json
+            {
+                let id = one_line(&kept.id);
+                app.output.note(&format!("note: run `{id}` has ended before; this is its recorded result, and nothing ran\n"));
             }
-            Err(error) => failure::tell(app.output, &error, &args.tool, &host),
-        },
+            Exit::Ok
+        }
+        Err(error) => failure::tell(app.output, error, tool, host, kept.as_ref()),
     }
 }
 
@@ -41,37 +61,148 @@ pub(crate) struct Outcome {
     pub(crate) result: Result<ToolResult, CallError>,
     /// The host, whose servers are ended already.
     pub(crate) host: Host,
+    /// The run, when it is kept.
+    pub(crate) kept: Option<Kept>,
 }
+
+/// Where a run is to be kept, and under which name.
+pub(crate) struct Keep {
+    place: Place,
+    at: JournalAt,
+    run: String,
+}
+
+impl Keep {
+    fn of(app: &App, args: &RunCommand) -> Result<Self, Exit> {
+        let place = Place::of(args.at.journal.as_deref()).map_err(|finding| app.fail(vec![*finding], Exit::JournalUnavailable))?;
+        let wrong = match (&args.key, &place) {
+            (Some(key), _) if key.is_empty() => Some("the key is empty"),
+            (Some(_), Place::Nowhere) => Some("a key needs a journal, and `none` keeps nothing"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            return Err(app.fail(vec![Finding::error(code::USAGE, wrong)], Exit::Usage));
+        }
+        let run = args.key.as_deref().map_or_else(journal::new_run_id, journal::run_id_of_key);
+        Ok(Self { place, at: args.at.clone(), run })
+    }
+}
+
+/// A journal that is open for a run.
+struct Keeping {
+    journal: SqliteJournal,
+    kept: Kept,
+}
+
+impl Keeping {
+    /// Opens the journal; says what is lost where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be used: nothing is started then.
+    async fn open(app: &App, keep: Keep, tool: &ToolView) -> Result<Option<Self>, Exit> {
+        match keep.place {
+            Place::Nowhere => {
+                if stands_out(tool.effect.as_ref()) && app.output.format != Format::Json {
+                    app.output.note(LOST);
+                }
+                Ok(None)
+            }
+            Place::File { path, .. } => {
+                let journal = app.journal_to_write(&path).await?;
+                Ok(Some(Self { journal, kept: app.kept(&keep.run, &keep.at) }))
+            }
+        }
+    }
+}
+
+/// What is lost without a journal.
+const LOST: &str = "note: nothing of this run is kept (`--journal none`): if it stops half-way, nobody can tell which effects happened, and it cannot go on\n";
 
 /// Opens what the tool needs, calls it, and ends every server again.
 ///
 /// # Errors
 /// When it did not come to the call; that is told already.
-pub(crate) async fn with_tool(app: &App, args: &RunArgs, change: impl FnOnce(Invocation) -> Invocation) -> Result<Outcome, Exit> {
+pub(crate) async fn with_tool(
+    app: &App,
+    args: &RunArgs,
+    keep: Option<Keep>,
+    change: impl FnOnce(Invocation) -> Invocation,
+) -> Result<Outcome, Exit> {
+    let mut host = opened(app, &args.tool).await?;
+    let called = begun(app, args, keep, &mut host, change).await;
+    closed(&host).await;
+    let (result, kept) = called?;
+    Ok(Outcome { result, host, kept })
+}
+
+/// Everything that a tool needs, opened.
+///
+/// # Errors
+/// When the configuration cannot be used, or an interrupt came first; that is told already.
+pub(super) async fn opened(app: &App, tool: &str) -> Result<Host, Exit> {
     let config = app.config()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
-    let want = Want::Tool(args.tool.clone());
+    let want = Want::Tool(tool.to_owned());
     let opened = until_first(Host::open(config, &grants, &want)).await;
-    let mut host = opened.ok_or_else(|| app.interrupted(Exit::ToolFailed))?;
-    let input = match ready(app, &host, &args.tool) {
-        Ok(tool) => given(app, args, tool.input.clone()).await,
-        Err(exit) => Err(exit),
-    };
-    let called = match input {
-        Ok((input, hidden)) => {
-            hidden.iter().for_each(|text| host.secrets.add(text));
-            let invocation = Invocation::new(args.tool.as_str(), input).run_id(new_run_id());
-            note_mistakes_elsewhere(app, &host);
-            call(app, &host, invocation, change).await
-        }
-        Err(exit) => Err(exit),
-    };
-    // Who does not want to wait for the servers still gets what became of the call.
+    opened.ok_or_else(|| app.interrupted(Exit::ToolFailed))
+}
+
+/// Ends every server. Who does not want to wait for that still gets what became of the call.
+pub(super) async fn closed(host: &Host) {
     let _ = until_next(host.close()).await;
     leave_at_next();
-    let result = called?;
-    Ok(Outcome { result, host })
+}
+
+/// A call's result, and the run that it is in when that is kept.
+type Called = (Result<ToolResult, CallError>, Option<Kept>);
+
+async fn begun(
+    app: &App,
+    args: &RunArgs,
+    keep: Option<Keep>,
+    host: &mut Host,
+    change: impl FnOnce(Invocation) -> Invocation,
+) -> Result<Called, Exit> {
+    let tool = ready(app, host, &args.tool)?.clone();
+    let (input, hidden) = given(app, args, tool.input.clone()).await?;
+    hidden.iter().for_each(|text| host.secrets.add(text));
+    note_mistakes_elsewhere(app, host);
+    let run = keep.as_ref().map_or_else(journal::new_run_id, |keep| keep.run.clone());
+    let keeping = match keep {
+        Some(keep) => Keeping::open(app, keep, &tool).await?,
+        None => None,
+    };
+    let mut invocation = change(Invocation::new(args.tool.as_str(), input).run_id(run));
+    if let Some(Keeping { journal, .. }) = &keeping {
+        invocation = invocation.journal(Arc::new(journal.clone())).claimed_by(journal::owner(), None);
+        if let Some(configuration) = configuration(app) {
+            invocation = invocation.context_key(configuration);
+        }
+    }
+    let kept = keeping.as_ref().map(|keeping| &keeping.kept);
+    let result = call(app, host, kept, invocation).await?;
+    if let Some(Keeping { journal, .. }) = &keeping {
+        written(app, journal).await;
+    }
+    Ok((result, keeping.map(|keeping| keeping.kept)))
+}
+
+/// Where the project's configuration is: from it, a later process makes the tools again.
+pub(super) fn configuration(app: &App) -> Option<String> {
+    let path = std::path::absolute(app.project_path()?).ok()?;
+    Some(context_key(&path))
+}
+
+/// Waits until everything is on the disk that was said about the run.
+pub(super) async fn written(app: &App, journal: &SqliteJournal) {
+    let journal = journal.clone();
+    let flushed = tokio::task::spawn_blocking(move || journal.flush());
+    if let Some(Ok(Err(error))) = until_next(flushed).await
+        && app.output.format != Format::Json
+    {
+        app.output.error(&format!("warning: not everything of this run is kept: {}\n", one_line(&error.to_string())));
+    }
 }
 
 fn note_mistakes_elsewhere(app: &App, host: &Host) {
@@ -80,12 +211,6 @@ fn note_mistakes_elsewhere(app: &App, host: &Host) {
         let things = if elsewhere == 1 { "mistake" } else { "mistakes" };
         app.output.note(&format!("note: the configuration has {elsewhere} {things} elsewhere; `toolwright check` shows them\n"));
     }
-}
-
-/// A name that no other run has: idempotency keys begin with it, so two runs must not share one.
-pub(super) fn new_run_id() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("run-{:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
 /// The input of the call, with the texts in it that must not be shown.
@@ -107,18 +232,37 @@ pub(super) async fn given(app: &App, args: &RunArgs, schema: Option<Value>) -> R
     }
 }
 
+/// Calls the tool, and shows how far it is.
+///
+/// # Errors
+/// When it was left without waiting for its end; that is told already.
 pub(super) async fn call(
     app: &App,
     host: &Host,
+    kept: Option<&Kept>,
     invocation: Invocation,
-    change: impl FnOnce(Invocation) -> Invocation,
+) -> Result<Result<ToolResult, CallError>, Exit> {
+    let work = |cancel, diagnostics| {
+        let invocation = invocation.cancel(cancel).diagnostics(diagnostics).clock(Arc::new(WallClock));
+        host.catalog.invoke(invocation, ())
+    };
+    watched(app, host, kept, work).await
+}
+
+/// Does the work of a run, shows how far it is, and cancels it when an interrupt comes.
+///
+/// # Errors
+/// When it was left without waiting for its end; that is told already.
+pub(super) async fn watched<F: Future<Output = Result<ToolResult, CallError>>>(
+    app: &App,
+    host: &Host,
+    kept: Option<&Kept>,
+    work: impl FnOnce(CancelToken, Diagnostics) -> F,
 ) -> Result<Result<ToolResult, CallError>, Exit> {
     let cancel = CancelSource::new();
     let progress = Arc::new(Progress::new(app.output, host.secrets.clone()));
-    let watched = Diagnostics::disabled().with_observer(progress.clone());
-    let invocation = change(invocation).cancel(cancel.token()).diagnostics(watched).clock(Arc::new(Time(Instant::now())));
-    let work = host.catalog.invoke(invocation, ());
-    let result = until_second(app.output, &cancel, work).await;
+    let diagnostics = Diagnostics::disabled().with_observer(progress.clone());
+    let result = until_second(app.output, &cancel, work(cancel.token(), diagnostics)).await;
     progress.clear();
     if app.output.format == Format::Human {
         for warning in progress.warnings() {
@@ -126,8 +270,12 @@ pub(super) async fn call(
         }
     }
     result.ok_or_else(|| {
-        let finding = Finding::error("cancelled", "interrupted again: left without waiting for the tool that ran")
-            .help("what was done until then is done, and more may be: look before you run this again");
+        let look = "what was done until then is done, and more may be";
+        let help = match kept {
+            Some(kept) => format!("{look}; `{}` goes on, and repeats nothing that was done", kept.resume),
+            None => format!("{look}: look before you run this again"),
+        };
+        let finding = Finding::error("cancelled", "interrupted again: left without waiting for the tool that ran").help(help);
         app.output.fail_in_doubt(&[finding], Exit::Interrupted)
     })
 }
@@ -205,18 +353,5 @@ fn notes(output: Output, host: &Host, result: &ToolResult) {
     }
     for note in &result.notes {
         output.note(&format!("note: {}\n", one_line(&limited(&host.secrets.mask(note)))));
-    }
-}
-
-/// The clock of this machine.
-struct Time(Instant);
-
-impl Clock for Time {
-    fn now(&self) -> Timestamp {
-        Timestamp(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn sleep(&self, duration: std::time::Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
     }
 }

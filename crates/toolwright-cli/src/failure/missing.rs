@@ -73,7 +73,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_file_the_reference_itself_is_marked() {
         let (error, host) = failure().await;
-        let failure = Failure { error: &error, tool: "c", host: &host };
+        let failure = Failure { error: &error, tool: "c", host: &host, kept: None };
         let told = failure.human(Output::new(Format::Human, Colour::Never, false));
         assert!(told.contains("\n      $prev[\"größer\"].y\n            ^^^^^^^^\n  help: "), "{told}");
         assert!(told.contains("did you mean `$prev[\"größe\"].y`?"), "{told}");

@@ -152,7 +152,7 @@ fn a_missing_value_is_shown_where_its_reference_stands() {
             let line = format!("run {tool} --format {form}");
             let done = world.run(&format!("{line} {ALLOWED}"));
             assert_eq!((done.code, done.out.as_str()), (10, ""), "{line}: {}", done.err);
-            pictures.push_str(&format!("$ toolwright {line}\n{}\n", done.err));
+            pictures.push_str(&format!("$ toolwright {line}\n{}\n", world.neutral(&done.err)));
         }
     }
     golden("unresolved.txt", &pictures);
@@ -378,6 +378,7 @@ fn a_second_interrupt_leaves_at_once() {
     assert_eq!(end.code, 130, "{}", end.err);
     let told: serde_json::Value = serde_json::from_str(&end.err).unwrap();
     assert_eq!((told["code"].as_str(), told["effects"].is_null()), (Some("cancelled"), true), "{told}");
+    assert!(told["help"].as_str().unwrap().contains("`toolwright resume run-"), "{told}");
     assert!(start.elapsed() < Duration::from_secs(15));
 }
 

@@ -83,7 +83,26 @@ fn what_is_many_long_wide_or_deep_is_still_a_picture() {
 fn the_command_line_is_a_picture_too() {
     let world = World::new("help");
     let mut text = String::new();
-    let commands = ["", "check", "list", "describe", "run", "dry-run", "rehearse", "graph", "explain", "schema", "completions", "trust"];
+    let commands = [
+        "",
+        "check",
+        "list",
+        "describe",
+        "run",
+        "dry-run",
+        "rehearse",
+        "runs",
+        "show",
+        "resume",
+        "fork",
+        "journal",
+        "journal prune",
+        "graph",
+        "explain",
+        "schema",
+        "completions",
+        "trust",
+    ];
     for command in commands {
         let done = world.run(&format!("{command} --help"));
         assert_eq!(done.code, 0, "{command}: {}", done.err);

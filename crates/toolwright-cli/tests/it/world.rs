@@ -87,9 +87,16 @@ impl World {
         done(child.wait_with_output().unwrap())
     }
 
-    /// Text without what differs from machine to machine.
+    /// Text without what differs from machine to machine, and from run to run.
     pub(crate) fn neutral(&self, text: &str) -> String {
-        text.replace(self.dir.to_str().unwrap(), "$DIR")
+        without_run_ids(&text.replace(self.dir.to_str().unwrap(), "$DIR"))
+    }
+
+    /// What a command with `--format json` prints.
+    #[track_caller]
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        let done = self.run(&format!("{line} --format json"));
+        serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{line}: {done:?}"))
     }
 }
 
@@ -99,6 +106,23 @@ pub(crate) fn done(output: std::process::Output) -> Done {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// Text with `run-ID` for the ids of runs, which are others each time.
+pub(crate) fn without_run_ids(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = ["run-", "key-"].iter().filter_map(|word| rest.find(word)).min() {
+        let (before, id) = rest.split_at(at);
+        let end = id.find(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-').unwrap_or(id.len());
+        let (id, behind) = id.split_at(end);
+        // Whole, or cut to its first letters.
+        let is_id = [12, 30].contains(&id.len()) && id.matches('-').count() == 1;
+        out.push_str(before);
+        out.push_str(if is_id { "run-ID" } else { id });
+        rest = behind;
+    }
+    out + rest
 }
 
 pub(crate) fn fixtures() -> PathBuf {

@@ -287,7 +287,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let read = self.sql.event.query_row([event], Read::of)?;
         let blob = &mut self.sql.blob;
         let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
-        let mut kept = KeptValues { find: &mut find, known: std::mem::take(values) };
+        let mut kept = KeptValues { find: Some(&mut find), known: std::mem::take(values) };
         let record = record::as_record(&read, &mut kept)?;
         *values = kept.known;
         Ok((read.epoch.unsigned_abs(), record))

@@ -84,15 +84,15 @@ impl Transaction<'_, '_> {
 
     /// Reads a run, record by record, and looks whether each is as it was written.
     fn past(&mut self, key: i64, id: &str) -> Fallible<Past> {
-        let (epoch, count, head) = {
+        let (epoch, count, head, open) = {
             let known = self.known(key, id)?;
-            (known.epoch, known.count, known.head)
+            (known.epoch, known.count, known.head, known.open)
         };
         let mut chain = record::START;
         let (mut first, mut newest, mut places, mut ended, mut seq) = (None, None, HashSet::new(), false, 0);
         let blob = &mut self.sql.blob;
         let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
-        let mut values = KeptValues { find: &mut find, known: HashMap::new() };
+        let mut values = KeptValues { find: Some(&mut find), known: HashMap::new() };
         let mut rows = self.sql.events.query([key])?;
         while let Some(row) = rows.next()? {
             let read = Read::of(row)?;
@@ -112,7 +112,7 @@ impl Transaction<'_, '_> {
             ended = matches!(read.kind, kind::END) || (ended && read.kind != kind::CLAIMED);
         }
         match (first, newest) {
-            (Some(first), Some(newest)) if seq == count && chain == head && newest.epoch == epoch => {
+            (Some(first), Some(newest)) if seq == count && chain == head && newest.epoch == epoch && open != ended => {
                 Ok(Past { first, newest, places, ended })
             }
             _ => Err(Trouble::Damaged(format!("run `{id}` has {seq} records of {count}, or its row is not what was written"))),

@@ -2,32 +2,31 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use toolwright::testing::journal_conformance_with;
-use toolwright_sqlite::{SqliteJournal, SqliteOptions, Synchronous};
+use toolwright_sqlite::SqliteJournal;
 
-/// What a journal must do does not depend on how long the disk takes.
-fn open(path: PathBuf) -> SqliteJournal {
-    let mut options = SqliteOptions::default();
-    options.synchronous = Synchronous::Normal;
-    SqliteJournal::open_with(path, options).unwrap()
-}
+use crate::{Directory, fast};
 
 #[tokio::test]
 async fn it_does_what_every_journal_must() {
-    let directory = crate::Directory::new("conformance");
+    let directory = Directory::new("conformance");
     let count = Cell::new(0);
     let newest: Cell<Option<PathBuf>> = Cell::new(None);
     let make = || {
         count.set(count.get() + 1);
         let path = directory.path(&format!("{}.sqlite", count.get()));
         newest.set(Some(path.clone()));
-        open(path)
+        fast(&path)
     };
     let reload = |journal: SqliteJournal| {
         drop(journal);
-        let path = newest.take().unwrap();
-        open(path)
+        fast(&newest.take().unwrap())
     };
     for result in journal_conformance_with(make, reload).await {
         assert_eq!(result.outcome, Ok(()), "{}", result.name);
+    }
+    // Whatever a journal went through there, it is whole.
+    for number in 1..=count.get() {
+        let found = fast(&directory.path(&format!("{number}.sqlite"))).verify().unwrap();
+        assert_eq!(found.wrong, Vec::new(), "journal {number}");
     }
 }

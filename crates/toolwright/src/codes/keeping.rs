@@ -15,10 +15,10 @@ journal.forget_finish("send");
 let error = Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "in_doubt");
 "#),
-        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out; in `toolwright.yaml` it stands under `tools`. From a command line: look before you run it again.";
+        "Find out what happened, then tell the journal's `resolve`, or give the tool a `reconcile` that finds out; in `toolwright.yaml` it stands under `tools`. From a command line: look, then `toolwright resume RUN --as happened=OUTPUT` or `--as not-happened`.";
     "journal", "the journal cannot be written",
-        "A host of the library may keep a journal. The intent of a call is written before the tool starts; when that fails, \
-         the tool is not started. The command `toolwright` keeps no journal yet.",
+        "The intent of a call is written before the tool starts; when that fails, the tool is not started. The outcome is written \
+         before anybody sees it. `toolwright run` keeps a journal in a file; a host of the library gives its own.",
         rust(r#"use toolwright::journal::{Claim, Resolution, RunHistory, RunJournal, RunRecord};
 struct Full;
 impl Journal for Full {
@@ -42,7 +42,7 @@ let call = Invocation::new("look", json!({})).journal(Arc::new(Full));
 let error = registry.seal().invoke(call, ()).await.unwrap_err();
 assert_eq!(error.code(), "journal");
 "#),
-        "Mend the journal that the host gave; the message has its reason.";
+        "The message has its reason: mend the journal that the host gave. From a command line: make room or writable the file that `toolwright journal path` says, or wait for whoever is at work on the run.";
     "diverged", "a run does not go as it went before",
         "A run that is taken up again came to a call that its journal has another tool, other arguments or another effect for. Nothing ran: what was recorded is not this call's.",
         rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
@@ -54,7 +54,7 @@ let other = tool("send", "Sends it twice").writes().run_json(echo);
 let error = Registry::new().with(other).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "diverged");
 "#),
-        "Start a new run under another id; a run goes on only with what it began with.";
+        "Start a new run under another id (from a command line, without `--key` or with another one); a run goes on only with what it began with.";
     "changed_tool", "a tool that a run used has changed since",
         "Each call is recorded with a hash of its tool's declaration. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
         rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
@@ -69,7 +69,7 @@ let catalog = Registry::new().with(other).unwrap().seal();
 let error = catalog.resume_run(&journal, "r1", (), ResumeOptions::new()).await.unwrap_err();
 assert_eq!(error.code(), "changed_tool");
 "#),
-        "Look at what changed, and accept the tool by name with `ResumeOptions::accept`, or start a new run. A composite's steps are never accepted when they changed.";
+        "Look at what changed, and accept the tool by name with `ResumeOptions::accept` (`toolwright resume RUN --accept-changed TOOL`), or start a new run. A composite's steps are never accepted when they changed.";
     "unknown_step", "a run is to be forked from a step that there is not",
         "A fork begins at a step of the composite that the run is of, and the step that was named is not there. Nothing ran.",
         rust(r#"let look = tool("look", "Looks").reads().run_json(echo);

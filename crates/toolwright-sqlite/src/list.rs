@@ -1,0 +1,144 @@
+//! Runs in short, and how each stands: from columns, without reading what was written in them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Statement};
+use toolwright::journal::StepKey;
+use toolwright::{Text, Timestamp};
+
+use crate::owner;
+use crate::record::{class, kind, moment};
+use crate::view::{Open, RunFilter, RunStatus, RunSummary};
+use crate::wire::Fallible;
+
+const RUNS: &str = "SELECT runs.key, id, tool, code, created, ended, runs.epoch, owner, begun, principal, session, open,
+    ifnull(handle, ''), ifnull(held, 0)
+    FROM runs LEFT JOIN claims ON claims.run = runs.key AND claims.epoch = runs.epoch
+    WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR created >= ?2) AND (?3 IS NULL OR id = ?3) ORDER BY runs.key DESC";
+const CALLS: &str = "SELECT epoch, kind, class, at, path, tool FROM events WHERE run = ?1 AND kind BETWEEN 2 AND 5 ORDER BY id";
+
+fn time(at: Option<i64>) -> Option<Timestamp> {
+    at.map(|at| Timestamp(at.unsigned_abs()))
+}
+
+/// The runs that the filter wants, the newest first.
+pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -> Fallible<Vec<RunSummary>> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut statement = transaction.prepare(RUNS)?;
+    let mut calls = transaction.prepare(CALLS)?;
+    let text = |text: &Option<Text>| text.as_ref().map(ToString::to_string);
+    let mut rows = statement.query((text(&filter.tool), moment(filter.since), text(&filter.id)))?;
+    let mut alive: HashMap<String, bool> = HashMap::new();
+    let mut found = Vec::new();
+    let wanted = |status| filter.statuses.is_empty() || filter.statuses.contains(&status);
+    while let Some(row) = rows.next()? {
+        if filter.newest.is_some_and(|newest| found.len() >= newest) {
+            break;
+        }
+        let (key, open): (i64, bool) = (row.get(0)?, row.get(11)?);
+        let (handle, held): (String, bool) = (row.get(12)?, row.get(13)?);
+        let text = |at: usize| row.get::<_, Option<String>>(at).map(|text| text.map(Text::from));
+        let mut run = RunSummary {
+            id: row.get::<_, String>(1)?.into(),
+            tool: row.get::<_, String>(2)?.into(),
+            status: RunStatus::Succeeded,
+            code: text(3)?,
+            created: time(row.get(4)?),
+            ended: time(row.get(5)?),
+            epoch: row.get::<_, i64>(6)?.unsigned_abs(),
+            owner: row.get::<_, String>(7)?.into(),
+            begun: row.get::<_, i64>(8)?.unsigned_abs(),
+            waits: Vec::new(),
+            principal: text(9)?,
+            session: text(10)?,
+        };
+        let at_work = open && held && *alive.entry(handle).or_insert_with_key(|handle| owner::is_alive(owners, handle));
+        let plain = match (open, at_work, &run.code) {
+            (true, true, _) => RunStatus::Running,
+            (true, false, _) => RunStatus::Interrupted,
+            (false, _, Some(_)) => RunStatus::Failed,
+            (false, _, None) => RunStatus::Succeeded,
+        };
+        let may_doubt = matches!(plain, RunStatus::Interrupted | RunStatus::Failed);
+        if wanted(plain) || (may_doubt && wanted(RunStatus::InDoubt)) {
+            if plain != RunStatus::Succeeded {
+                run.waits = waits(&mut calls, key, at_work.then_some(run.epoch))?;
+            }
+            run.status = if may_doubt && !run.waits.is_empty() { RunStatus::InDoubt } else { plain };
+            if wanted(run.status) {
+                found.push(run);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// One call that may not be repeated unseen, as far as its records were read.
+struct Call {
+    path: String,
+    tool: String,
+    since: Option<i64>,
+    epoch: u64,
+    doubt: bool,
+    said_happened: bool,
+    /// Its last attempt has no end.
+    begun: bool,
+}
+
+/// The calls of a run that are in doubt, by the rules of [`toolwright::journal::admit`]. Those that began under the claim
+/// that is at work now are at work themselves.
+fn waits(calls: &mut Statement<'_>, run: i64, at_work: Option<u64>) -> Fallible<Vec<Open>> {
+    let mut found: Vec<Call> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut rows = calls.query([run])?;
+    while let Some(row) = rows.next()? {
+        let (what, says): (u8, u8) = (row.get(1)?, row.get(2)?);
+        let begins_once = what == kind::BEGIN && says == class::BEGIN_ONCE;
+        // Most runs have no such call, and then nothing need be told apart.
+        if !begins_once && places.is_empty() {
+            continue;
+        }
+        let (path, tool): (String, String) = (row.get(4)?, row.get(5)?);
+        let place = StepKey::written(path.as_str(), tool.as_str()).place();
+        if what == kind::BEGIN {
+            let call = Call {
+                path,
+                tool,
+                since: row.get(3)?,
+                epoch: row.get::<_, i64>(0)?.unsigned_abs(),
+                doubt: begins_once,
+                said_happened: false,
+                begun: true,
+            };
+            match places.get(&place).and_then(|at| found.get_mut(*at)) {
+                Some(there) => *there = call,
+                None if begins_once => {
+                    places.insert(place, found.len());
+                    found.push(call);
+                }
+                None => {}
+            }
+        } else if let Some(call) = places.get(&place).and_then(|at| found.get_mut(*at)) {
+            match (what, says) {
+                (kind::RESOLVED, _) => (call.doubt, call.said_happened, call.begun) = (false, says == class::SAID_HAPPENED, false),
+                (kind::FINISH, class::FINISH_OK) => (call.doubt, call.said_happened, call.begun) = (false, false, false),
+                (kind::FINISH, _) if call.said_happened => {}
+                // What may be repeated never becomes doubtful by failing.
+                (kind::FINISH, _) => (call.doubt, call.begun) = (call.doubt && says == class::FINISH_UNKNOWN, false),
+                (kind::ABANDONED, _) => call.begun = false,
+                _ => {}
+            }
+        }
+    }
+    let doubtful = found.into_iter().filter(|call| call.doubt && !(call.begun && Some(call.epoch) == at_work));
+    Ok(doubtful.map(|call| Open { path: call.path.into(), tool: call.tool.into(), since: time(call.since) }).collect())
+}
+
+/// Ids of the newest runs that begin so.
+pub(crate) fn ids(connection: &Connection, prefix: &str, newest: usize) -> Fallible<Vec<Text>> {
+    let mut statement = connection.prepare("SELECT id FROM runs ORDER BY key DESC")?;
+    let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let like = ids.filter(|id| id.as_ref().map_or(true, |id| id.starts_with(prefix)));
+    Ok(like.take(newest).map(|id| id.map(Text::from)).collect::<rusqlite::Result<_>>()?)
+}

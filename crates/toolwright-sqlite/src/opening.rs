@@ -1,0 +1,106 @@
+//! Opening a file for writing: one process at a time looks at it before anybody writes, so that a file that lost what was
+//! on the disk is found out, and left as it is.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+use crate::format::{self, unwritable};
+use crate::journal::SqliteOptions;
+use crate::owner::{self, Opening, Owner, beside};
+use crate::verify;
+use crate::wire::{Fallible, Trouble, corrupt};
+
+/// A log of fewer bytes stays when the journal is closed: copying it into the file would have the one who closes wait for
+/// the disk.
+pub(crate) const LOG_BYTES_KEPT: u64 = 1024 * 1024;
+
+/// Opens the file, or makes it, and takes a lock of its own.
+pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Fallible<(Connection, Owner)> {
+    let known = owners.exists();
+    owner::make_directory(owners)?;
+    // Held until this journal has its own lock: whoever comes next sees it.
+    let _opening = Opening::begin(owners)?;
+    let length = file.metadata().map(|metadata| metadata.len()).ok();
+    match length {
+        Some(0) if !known => {
+            std::fs::remove_file(file).map_err(|error| unwritable(file, &error))?;
+            make(file)?;
+        }
+        Some(0) if !options.accept_loss => {
+            return Err(Trouble::No(corrupt(&file.display(), "it is empty, though it was a journal")));
+        }
+        Some(0) => {
+            keep_aside(file)?;
+            std::fs::remove_file(file).map_err(|error| unwritable(file, &error))?;
+            make(file)?;
+        }
+        None => {
+            if !options.accept_loss
+                && let Some(left) = owner::look(owners).left.iter().find(|left| left.event > 0)
+            {
+                let what = format!(
+                    "it is gone, though records up to {} were on the disk (when that is meant, remove `{}`)",
+                    left.event,
+                    owners.display()
+                );
+                return Err(Trouble::No(corrupt(&file.display(), &what)));
+            }
+            make(file)?;
+        }
+        Some(_) => {}
+    }
+    let mut connection = looked_at(file, options)?;
+    if let Err(lost) = verify::lost(&connection, file) {
+        if !options.accept_loss {
+            return Err(lost);
+        }
+        drop(connection);
+        keep_aside(file)?;
+        connection = looked_at(file, options)?;
+    }
+    let newest = format::newest_event(&connection)?;
+    let owner = Owner::new(owners, &format::identity(&connection)?, newest)?;
+    for left in owner::look(owners).left {
+        let _ = std::fs::remove_file(left.path);
+    }
+    Ok((connection, owner))
+}
+
+fn make(file: &Path) -> Fallible<()> {
+    format::make(file, &beside(file, &format!(".{}", owner::draw())), &owner::draw())
+}
+
+/// A connection to a file that is a journal. Closing it leaves the file and its log as they are.
+fn looked_at(file: &Path, options: &SqliteOptions) -> Fallible<Connection> {
+    let connection = format::writer(file, options.synchronous, options.bytes_max)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    format::check(&connection, file, true)?;
+    Ok(connection)
+}
+
+/// Copies a damaged journal to names of its own.
+fn keep_aside(file: &Path) -> Fallible<()> {
+    let mut number = 1;
+    let name = |number: u32, ending: &str| -> PathBuf { beside(file, &format!(".damaged-{number}{ending}")) };
+    while name(number, "").exists() {
+        number += 1;
+    }
+    for ending in ["", "-wal"] {
+        let from = beside(file, ending);
+        if from.exists() {
+            std::fs::copy(&from, name(number, ending)).map_err(|error| unwritable(&from, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Closes a file: a long log is copied into it.
+pub(crate) fn close(connection: Connection, file: &Path, stopped: bool) {
+    let long = beside(file, "-wal").metadata().is_ok_and(|metadata| metadata.len() > LOG_BYTES_KEPT);
+    if long && !stopped {
+        let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+    }
+    drop(connection);
+}
