@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod cases;
+mod crash;
 #[cfg(doctest)]
 mod doctests;
 mod documents;
@@ -27,6 +28,8 @@ usage: cargo xtask <task>
   bench --peers             the same pipelines in the npm peer, alternating, with the bars
   bench --wiring            the slowest of 10,000 random pairs of schemas, and 1,000 composites checked over 500 tools
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
+  crash [--kills N] [--races N] [--open-runs N] [--seed S] [--release]
+                            kills runs of the real binary and takes them up again; counts what they did outside
   help                      this text
 ";
 
@@ -43,6 +46,13 @@ pub fn run(arguments: &[String]) -> ExitCode {
             Ok(options) => bench::run(&options),
             Err(message) => return usage(&message),
         },
+        ["crash", flags @ ..] => match crash::Options::parse(flags) {
+            Ok(options) => crash::run(&options),
+            Err(message) => return usage(&message),
+        },
+        // Parts of `crash` that are processes of their own.
+        ["crash-client", arguments @ ..] => crash::client::main(arguments),
+        ["crash-fill", arguments @ ..] => crash::fill(arguments),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
