@@ -134,7 +134,8 @@ impl Failure<'_> {
             Fault::Diverged { .. } if kept.id.starts_with("key-") => {
                 return Some("what runs under this key goes on only as it began: take another `--key`".to_owned());
             }
-            Fault::ChangedTool { tools } => {
+            // Other steps are never accepted.
+            Fault::ChangedTool { tools, steps } if steps.is_empty() => {
                 let accepted: Vec<String> = tools.iter().map(|tool| format!(" --accept-changed {}", shell_word(tool))).collect();
                 return Some(format!("look at what changed, then `{}{}`, or begin a new run", kept.accepting, accepted.concat()));
             }

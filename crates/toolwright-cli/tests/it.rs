@@ -20,6 +20,8 @@ mod environment;
 mod explaining;
 #[path = "it/fixing.rs"]
 mod fixing;
+#[path = "it/kept.rs"]
+mod kept;
 #[path = "it/learn.rs"]
 mod learn;
 #[path = "it/lock.rs"]

@@ -195,6 +195,29 @@ impl CommandTool {
         }
     }
 
+    /// What stands for its code: another command line is another tool, also in a run that is taken up again. Values of variables
+    /// are not in it, since they may be secrets, and neither is what only bounds a call.
+    fn version(&self) -> String {
+        let texts = |texts: &mut dyn Iterator<Item = &str>| Value::array(texts.map(Value::from));
+        let key = match &self.idempotency_key {
+            None => Value::Null,
+            Some(KeyTo::Variable(name)) => Value::from(format!("env {name}")),
+            Some(KeyTo::Argument(name)) => Value::from(format!("argument {name}")),
+        };
+        let code = Value::array([
+            texts(&mut self.argv.iter().map(ArgTemplate::as_str)),
+            self.stdin.as_ref().map_or(Value::Null, |stdin| stdin.as_str().into()),
+            self.cwd.as_ref().map_or(Value::Null, |cwd| cwd.to_string_lossy().into_owned().into()),
+            self.env.clean.into(),
+            texts(&mut self.env.set.iter().map(|(name, _)| name.as_str())),
+            format!("{:?}", self.stdout).into(),
+            Value::array(self.success_codes.iter().copied()),
+            self.end_of_options.into(),
+            key,
+        ]);
+        toolwright::Fingerprint::of(code.to_json_string()).to_string()
+    }
+
     /// Checks the declaration and makes a tool of it. Nothing is started and no file is looked at.
     ///
     /// # Errors
@@ -209,12 +232,13 @@ impl CommandTool {
             idempotency_key: self.idempotency_key.as_ref(),
         };
         let (plan, input_schema) = plan::plan(&declared).map_err(|issues| CommandError { tool: self.id.to_string(), issues })?;
+        let version = self.version();
         let mut origin = self.origin;
         origin.kind = "command".into();
         if self.effect.is_some() && origin.effect_from.is_empty() {
             origin.effect_from = "declared".into();
         }
-        let mut builder = toolwright::tool(self.id, self.description).input_schema(input_schema).origin(origin);
+        let mut builder = toolwright::tool(self.id, self.description).version(version).input_schema(input_schema).origin(origin);
         if let Some(title) = self.title {
             builder = builder.title(title);
         }

@@ -13,9 +13,12 @@ use crate::value::Value;
 
 /// SHA-256 of a declaration, or of a whole catalogue. Reads and prints as 64 hexadecimal digits.
 ///
-/// It covers what can be seen of a tool: name, description, kind, audience, effect, goals, delegate, schemas, fixed arguments,
-/// whether listings leave it out, which hooks it has, and of a composite its steps and their tools. Code cannot be hashed; a tool whose code changes should change its
-/// description, or carry a version in it.
+/// It covers what can be seen of a tool: name, version, description, kind, audience, effect, goals, delegate, schemas, fixed
+/// arguments, whether listings leave it out, which hooks it has, and of a composite its steps and their tools. Code cannot be
+/// hashed: a tool whose code changes says so with its [version](crate::ToolBuilder::version).
+///
+/// A run that is taken up again goes by another one, that of [what a run depends on](crate::Registered::run_fingerprint): without
+/// the description, whether listings leave the tool out, and whether it can be asked what became of a call.
 ///
 /// ```
 /// use toolwright::{Registry, json, tool};
@@ -118,10 +121,11 @@ impl Hasher {
         Fingerprint(self.hash.finalize().into())
     }
 
-    /// What can be seen of one tool, without the steps of a composite.
-    pub(crate) fn head<R: Runtime>(&mut self, tool: &ToolDef<R>) {
+    /// What a run depends on of one tool, without the steps of a composite.
+    fn head<R: Runtime>(&mut self, tool: &ToolDef<R>) {
         self.text(tool.name());
-        self.text(tool.description());
+        // A composite is its steps, and what is put into them.
+        self.maybe(tool.0.version.as_deref().filter(|_| !tool.is_composite()));
         self.text(tool.kind());
         self.text(tool.audience());
         self.maybe(tool.delegate());
@@ -139,7 +143,6 @@ impl Hasher {
         self.value(tool.input_schema());
         self.value(tool.output_schema());
         self.value(tool.0.pinned.clone().map(Value::Object).as_ref());
-        self.hash.update([u8::from(tool.is_hidden()), u8::from(tool.0.reconcile.is_some())]);
         // Code cannot be hashed, but that it is there can.
         let names: Vec<&str> = tool.0.hooks.iter().flat_map(|hooks| hooks.names()).collect();
         self.hash.update((names.len() as u64).to_le_bytes());
@@ -147,8 +150,28 @@ impl Hasher {
     }
 }
 
-/// Hash of one tool; of a composite, with its specification and the hashes of its steps' tools.
-pub(crate) fn of<'a, R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: impl Iterator<Item = &'a Fingerprint>) -> Fingerprint {
+/// The hashes of one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hashes {
+    /// Everything that can be seen of it.
+    pub(crate) whole: Fingerprint,
+    /// What a run depends on.
+    pub(crate) run: Fingerprint,
+}
+
+/// Hashes of one tool; of a composite, with its specification and the hashes of its steps' tools.
+pub(crate) fn of<R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: &[Hashes]) -> Hashes {
+    let run = of_run(tool, spec, steps.iter().map(|step| &step.run));
+    let mut whole = Hasher::new();
+    whole.fingerprint(&run);
+    whole.text(tool.description());
+    whole.hash.update([u8::from(tool.is_hidden()), u8::from(tool.0.reconcile.is_some())]);
+    steps.iter().for_each(|step| whole.fingerprint(&step.whole));
+    Hashes { whole: whole.done(), run }
+}
+
+/// What a run depends on of one tool; `steps` are those of the tools of a composite's steps.
+pub(crate) fn of_run<'a, R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: impl Iterator<Item = &'a Fingerprint>) -> Fingerprint {
     let mut hasher = Hasher::new();
     hasher.head(tool);
     hasher.value(spec);

@@ -206,8 +206,8 @@ impl<R: Runtime> Registry<R> {
 
     /// As it is: what a session forged comes with the state that the session looks at.
     pub(crate) fn take(&mut self, declaration: Declaration<R>) -> Result<&mut Self, RegisterError> {
-        let (tool, fingerprint, warned) = self.judged(&declaration)?;
-        self.install(tool, declaration, fingerprint, warned);
+        let (tool, hashes, warned) = self.judged(&declaration)?;
+        self.install(tool, declaration, hashes, warned);
         Ok(self)
     }
 
@@ -341,8 +341,8 @@ impl<R: Runtime> Registry<R> {
         match RegisterError::of(&tool.0.name, faults) {
             Some(error) => Err(error),
             None => {
-                let fingerprint = fingerprint::of(&tool, None, std::iter::empty());
-                Ok((tool, fingerprint, Vec::new()))
+                let hashes = fingerprint::of(&tool, None, &[]);
+                Ok((tool, hashes, Vec::new()))
             }
         }
     }
@@ -377,19 +377,19 @@ impl<R: Runtime> Registry<R> {
             Some(error) => Err(error),
             None => {
                 let spec = tool.composite().map(|body| body.written());
-                let fingerprint = fingerprint::of(&tool, spec, steps.iter());
-                Ok((tool, fingerprint, warned))
+                let hashes = fingerprint::of(&tool, spec, &steps);
+                Ok((tool, hashes, warned))
             }
         }
     }
 
-    /// The composite as a tool, with what follows from its steps; and the fingerprints of their tools.
+    /// The composite as a tool, with what follows from its steps; and the hashes of their tools.
     fn composed(
         &self,
         composite: Composite<R>,
         mut linked: Linked,
         compiled: crate::composite::compile::Compiled,
-    ) -> (ToolDef<R>, Vec<fingerprint::Fingerprint>) {
+    ) -> (ToolDef<R>, Vec<fingerprint::Hashes>) {
         let own_output = composite.head.def.output.is_some();
         let output = self.view.derived_output(&composite, compiled.program.output.as_deref(), &linked);
         let Composite { mut head, spec, .. } = composite;
@@ -410,7 +410,7 @@ impl<R: Runtime> Registry<R> {
         }
         let first = linked.links.first().and_then(|link| self.view.entry(*link)?.effect().cloned());
         head = head.effect(derived_effect(&linked.derived.effects, first));
-        let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.fingerprint)).collect();
+        let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.hashes)).collect();
         let gate = GateOf::Catalog { links: linked.links.into(), home: self.home.clone() };
         let body = CompositeBody::new(spec, gate, linked.derived, compiled).asking(asked);
         (head.close(Body::Composite(Arc::new(body))), steps)
@@ -420,7 +420,7 @@ impl<R: Runtime> Registry<R> {
         &mut self,
         tool: ToolDef<R>,
         declared: Declaration<R>,
-        fingerprint: fingerprint::Fingerprint,
+        hashes: fingerprint::Hashes,
         warned: Vec<crate::composite::SpecIssue>,
     ) {
         let index = self.view.entries.len();
@@ -439,9 +439,9 @@ impl<R: Runtime> Registry<R> {
             schema: tool.input_schema().cloned().unwrap_or_else(|| crate::json!({ "type": "object" })),
             terminal: tool.0.terminal,
         });
-        let tool = tool.changed(|def| def.fingerprint = Some(fingerprint));
+        let tool = tool.changed(|def| def.fingerprint = Some(hashes.run));
         let chainability = self.view.chainability_of(&tool);
-        self.view.entries.push(Registered { tool, declared, chainability, protocol, fingerprint, index });
+        self.view.entries.push(Registered { tool, declared, chainability, protocol, hashes, index });
     }
 
     /// Takes everything back that was registered since.
@@ -469,7 +469,7 @@ impl<R: Runtime> Drop for All<'_, R> {
     }
 }
 
-type Judged<R> = (ToolDef<R>, fingerprint::Fingerprint, Vec<crate::composite::SpecIssue>);
+type Judged<R> = (ToolDef<R>, fingerprint::Hashes, Vec<crate::composite::SpecIssue>);
 
 fn error_of(name: &Text, faults: Vec<RegisterFault>) -> RegisterError {
     RegisterError::of(name, faults).unwrap_or_else(|| RegisterError::new(name.clone(), RegisterFault::NoHandler))

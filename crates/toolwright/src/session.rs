@@ -191,7 +191,7 @@ impl<R: Runtime> Session<R> {
         let current = self.catalog();
         let forged = self.entries(&current).iter().map(|entry| Forged {
             id: entry.tool.0.name.clone(),
-            fingerprint: entry.fingerprint,
+            fingerprint: *entry.fingerprint(),
             suspended: entry.tool.0.health.as_ref().and_then(|health| health.reason()),
             spec: form_of(entry),
         });
@@ -226,7 +226,7 @@ impl<R: Runtime> Session<R> {
     fn admit(&self, composite: &Composite<R>, tested: Option<Fingerprint>) -> Result<Option<Catalog<R>>, RegisterError> {
         let current = self.catalog();
         let next = self.candidate(&current, composite.clone())?;
-        let changed = tested.is_some_and(|tested| next.get(composite.id()).is_none_or(|entry| entry.fingerprint != tested));
+        let changed = tested.is_some_and(|tested| next.get(composite.id()).is_none_or(|entry| *entry.fingerprint() != tested));
         if changed {
             return Ok(None);
         }

@@ -167,6 +167,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) name: Text,
     pub(crate) title: Option<Text>,
     pub(crate) description: Text,
+    /// Of its code, which cannot be seen.
+    pub(crate) version: Option<Text>,
     pub(crate) effect: Option<Effect>,
     pub(crate) input: Option<CompiledSchema>,
     pub(crate) output: Option<CompiledSchema>,
@@ -187,7 +189,7 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) meta: R::Meta,
     /// None when no hook is declared, so that a call without hooks pays one look.
     pub(crate) hooks: Option<Arc<Hooks<R>>>,
-    /// Hash of the declaration, once it is registered.
+    /// Hash of what a run depends on, once it is registered.
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
@@ -409,6 +411,12 @@ impl<R: Runtime> ToolDef<R> {
         self.changed(|def| def.description = description.into())
     }
 
+    /// A copy that says which version of its code it is: see [`ToolBuilder::version`].
+    #[must_use]
+    pub fn with_version(&self, version: impl Into<Text>) -> Self {
+        self.changed(|def| def.version = Some(version.into()))
+    }
+
     /// A copy that listings leave out (or show again).
     #[must_use]
     pub fn with_hidden(&self, hidden: bool) -> Self {
@@ -512,6 +520,7 @@ impl<R: Runtime> Def<R> {
             name: self.name.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
+            version: self.version.clone(),
             effect: self.effect.clone(),
             input: self.input.clone(),
             output: self.output.clone(),

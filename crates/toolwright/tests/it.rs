@@ -27,6 +27,8 @@ mod diagnostics;
 mod dry_running;
 #[path = "it/field_cases.rs"]
 mod field_cases;
+#[path = "it/field_journals.rs"]
+mod field_journals;
 #[path = "it/gate.rs"]
 mod gate;
 #[path = "it/gates_meet.rs"]

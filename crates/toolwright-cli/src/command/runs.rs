@@ -30,22 +30,27 @@ async fn listed(app: &App, args: &RunsArgs) -> Result<(), Exit> {
         app.fail(vec![finding], Exit::Usage)
     })?;
     let (path, _) = app.journal_file(&args.at)?;
-    let runs = match app.journal_to_read(&args.at).await? {
+    let mut runs = match app.journal_to_read(&args.at).await? {
         None => Vec::new(),
         Some((journal, path)) => {
             let read = app.apart(move || journal.runs(&filter)).await?;
             read.map_err(|error| app.fail(vec![journal::of_error(&path, &error)], journal::exit_of(error.kind)))?
         }
     };
+    let more = runs.len() > args.limit;
+    runs.truncate(args.limit);
     let text = match app.output.format {
         Format::Json => {
             let runs: Vec<serde_json::Value> = runs.iter().map(summary_json).collect();
-            format!("{:#}\n", json!({"journal": path.display().to_string(), "runs": runs}))
+            format!("{:#}\n", json!({"journal": path.display().to_string(), "runs": runs, "more": more}))
         }
         Format::Plain => runs.iter().map(plain).collect(),
         Format::Human => human(app, args, &runs, &path),
     };
     app.output.result(&text);
+    if more && app.output.format == Format::Human {
+        app.output.note(&format!("note: there are older ones; these are the newest {} (`--limit N`)\n", args.limit));
+    }
     Ok(())
 }
 
@@ -53,7 +58,8 @@ fn filter(args: &RunsArgs) -> Result<RunFilter, String> {
     let mut filter = RunFilter::default();
     filter.tool = args.tool.as_deref().map(Text::from);
     filter.since = args.since.as_deref().map(|text| since(text, now())).transpose()?;
-    filter.newest = Some(args.limit);
+    // One more says whether there are more.
+    filter.newest = Some(args.limit.saturating_add(1));
     for status in &args.status {
         filter.statuses.extend_from_slice(match status {
             Status::Open => &[RunStatus::Running, RunStatus::Interrupted, RunStatus::InDoubt],
@@ -111,9 +117,11 @@ const ID_SHOWN: usize = 12;
 /// Columns of a tool's name at most.
 const TOOL_WIDTH_MAX: usize = 28;
 
-/// Columns of a status, and of a moment.
+/// Columns of a status, of a moment and of a duration, and the blanks between all columns.
 const STATUS_WIDTH: usize = 11;
 const WHEN_WIDTH: usize = 10;
+const LONG_WIDTH: usize = 7;
+const BLANKS: usize = 8;
 
 fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String {
     let output = app.output;
@@ -123,7 +131,8 @@ fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String
     let style = output.out;
     let ids = shortened(runs);
     let id_width = ids.iter().map(|id| columns(id)).max().unwrap_or_default();
-    let tools: Vec<String> = runs.iter().map(|run| cut(&one_line(&run.tool), TOOL_WIDTH_MAX)).collect();
+    let room = output.width().saturating_sub(id_width + STATUS_WIDTH + WHEN_WIDTH + LONG_WIDTH + BLANKS);
+    let tools: Vec<String> = runs.iter().map(|run| cut(&one_line(&run.tool), TOOL_WIDTH_MAX.min(room))).collect();
     let tool_width = tools.iter().map(|tool| columns(tool)).max().unwrap_or_default();
     let now = now();
     let mut out = String::new();

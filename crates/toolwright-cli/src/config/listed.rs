@@ -67,6 +67,9 @@ pub(crate) fn lines(root: &Node, id: &str, renamed: Vec<String>) -> Vec<String> 
             let value = pin.value.to_value().to_json_string();
             lines.push(format!("fixed: {} = {}", visible(&pin.key), visible(&value)));
         }
+        if let Some(reconcile) = said.value.get("reconcile") {
+            lines.push(format!("in doubt, goes by: {}", visible(&reconcile.to_value().to_json_string())));
+        }
     }
     let steps = definition.composite.and_then(|composite| composite.value.get("steps")?.items());
     for step in steps.unwrap_or_default() {

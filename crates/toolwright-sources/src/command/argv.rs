@@ -304,7 +304,7 @@ mod tests {
     fn planned(argv: &[&str], end_of_options: bool) -> Option<Plan> {
         let argv: Vec<ArgTemplate> = argv.iter().map(|text| ArgTemplate::parse(text).unwrap()).collect();
         let env = Environment::default();
-        let declared = Declared { argv: &argv, stdin: None, input_schema: None, end_of_options, env: &env };
+        let declared = Declared { argv: &argv, stdin: None, input_schema: None, end_of_options, env: &env, idempotency_key: None };
         plan(&declared).ok().map(|(plan, _)| plan)
     }
 

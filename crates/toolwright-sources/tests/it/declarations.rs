@@ -1,4 +1,4 @@
-use toolwright::{Value, json};
+use toolwright::{Registry, Value, json};
 use toolwright_sources::command::{ArgTemplate, CommandIssueKind as Kind, CommandTool, Place, Stdout};
 
 use crate::stage::command;
@@ -237,4 +237,30 @@ fn the_declaration_is_carried_into_the_tool() {
     command.effect = None;
     let tool = command.into_tool().unwrap();
     assert_eq!((tool.effect(), tool.origin().unwrap().effect_from.as_str()), (None, ""));
+}
+
+#[test]
+fn another_command_line_is_another_tool_for_a_run_and_other_words_are_not() {
+    let print = |command: CommandTool| *Registry::new().with(command.into_tool().unwrap()).unwrap().get("probe").unwrap().run_fingerprint();
+    let with = |change: &dyn Fn(&mut CommandTool)| {
+        let mut command = command(&["cat", "--", "{file}"]);
+        change(&mut command);
+        print(command)
+    };
+    let same = with(&|_| {});
+    assert_eq!(same, with(&|command| command.description = "In other words".into()));
+    assert_eq!(same, with(&|command| command.timeout *= 2));
+    let others: [&dyn Fn(&mut CommandTool); 5] = [
+        &|command| command.argv = ["tac", "--", "{file}"].map(|text| ArgTemplate::parse(text).unwrap()).into(),
+        &|command| command.cwd = Some("/tmp".into()),
+        &|command| command.stdout = Stdout::Json,
+        &|command| command.success_codes = vec![0, 1],
+        &|command| command.env.set = vec![("A".to_owned(), "1".to_owned())],
+    ];
+    for other in others {
+        assert_ne!(same, with(other));
+    }
+    // The value of a variable may be a secret, and is not told by a hash either.
+    let variable = |value: &str| with(&|command| command.env.set = vec![("A".to_owned(), value.to_owned())]);
+    assert_eq!(variable("1"), variable("2"));
 }

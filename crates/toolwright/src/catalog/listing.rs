@@ -228,7 +228,7 @@ impl<R: Runtime> View<R> {
             hasher.text(if output.terminal { "terminal output" } else { "output" });
         }
         hasher.text("tools");
-        self.entries.iter().for_each(|entry| hasher.fingerprint(&entry.fingerprint));
+        self.entries.iter().for_each(|entry| hasher.fingerprint(entry.fingerprint()));
         hasher.done()
     }
 

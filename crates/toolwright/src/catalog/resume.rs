@@ -68,7 +68,7 @@ impl<R: Runtime> ResumeOptions<R> {
         Self::default()
     }
 
-    /// Tools that may have changed since the run began. A composite's steps may not, whatever is accepted; the tools of its
+    /// Tools that may have changed since the run began. What is only said of a tool, its description, is no change. A composite's steps may not, whatever is accepted; the tools of its
     /// steps may, each by its own name, and then the composite need not be named for that.
     pub fn accept<T: Into<Text>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.accept.extend(tools.into_iter().map(Into::into));
@@ -201,8 +201,12 @@ impl<R: Runtime> Catalog<R> {
         for forged in &run.forged {
             match self.get(&forged.name) {
                 None => missing.push(forged),
-                Some(entry) if session::form_of(entry) == forged.spec => {}
-                Some(_) => return Err(Fault::ChangedTool { tools: vec![forged.name.clone()] }.into()),
+                Some(entry) if undescribed(&session::form_of(entry)) == undescribed(&forged.spec) => {}
+                Some(entry) => {
+                    let now = session::form_of(entry);
+                    let steps = changed_steps(&forged.name, Some(&forged.spec), Some(&now));
+                    return Err(Fault::ChangedTool { tools: vec![forged.name.clone()], steps }.into());
+                }
             }
         }
         let mut registry = match options {
@@ -325,7 +329,7 @@ pub(super) fn accepted_changes<'a, R: Runtime>(
     accept: &BTreeSet<Text>,
 ) -> Result<BTreeSet<Text>, CallError> {
     let mut accepted = BTreeSet::new();
-    let mut refused: Vec<Text> = Vec::new();
+    let (mut refused, mut steps): (Vec<Text>, Vec<Text>) = (Vec::new(), Vec::new());
     let mut refuse = |tool: &Text| {
         if !refused.contains(tool) {
             refused.push(tool.clone());
@@ -343,14 +347,16 @@ pub(super) fn accepted_changes<'a, R: Runtime>(
             continue;
         };
         if spec_changed(begin, Some(entry.tool())) {
+            let then = begin.more.as_ref().and_then(|more| more.spec.as_ref());
+            steps.extend(changed_steps(&tool, then, entry.composite().map(CompositeBody::written)));
             refuse(&tool);
             continue;
         }
-        if begin.fingerprint.is_none_or(|then| then == *entry.fingerprint()) {
+        if begin.fingerprint.is_none_or(|then| then == *entry.run_fingerprint()) {
             continue;
         }
         let changed = match entry.composite() {
-            None => Changed { by_name: vec![tool.clone()], never: Vec::new() },
+            None => Changed { by_name: vec![tool.clone()], ..Changed::default() },
             Some(body) => changed_in(view, entry, body, begin),
         };
         let unaccepted = changed.by_name.iter().filter(|changed| !accept.contains(*changed));
@@ -358,18 +364,28 @@ pub(super) fn accepted_changes<'a, R: Runtime>(
             refuse(&tool);
             refuse(changed);
         }
+        steps.extend(changed.steps);
         accepted.insert(tool);
         accepted.extend(changed.by_name);
     }
-    if refused.is_empty() { Ok(accepted) } else { Err(Fault::ChangedTool { tools: refused }.into()) }
+    if refused.is_empty() {
+        return Ok(accepted);
+    }
+    // One composite may have begun more than once.
+    let mut seen = BTreeSet::new();
+    steps.retain(|step| seen.insert(step.clone()));
+    Err(Fault::ChangedTool { tools: refused, steps }.into())
 }
 
 /// Tools that changed.
+#[derive(Default)]
 struct Changed {
     /// Accepted by name.
     by_name: Vec<Text>,
     /// Never accepted.
     never: Vec<Text>,
+    /// The steps of those that are others now.
+    steps: Vec<Text>,
 }
 
 /// What changed in a composite whose specification is the same: tools that it reaches, and itself or composites in it when
@@ -377,7 +393,7 @@ struct Changed {
 fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &CompositeBody<R>, begin: &Begin) -> Changed {
     let then: &[StepTool] = begin.more.as_ref().map_or(&[], |more| &more.tools);
     let before = |tool: &Text| then.iter().find(|then| then.tool == *tool);
-    let (mut changed, mut never) = (Vec::new(), Vec::new());
+    let (mut changed, mut never, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for now in body.reached() {
         match before(&now.tool) {
             Some(then) if then.fingerprint == now.fingerprint => {}
@@ -388,7 +404,10 @@ fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &Composit
                     changed.push(now.tool);
                 }
             }
-            Some(then) if now.spec.is_some() || then.spec.is_some() => never.push(now.tool),
+            Some(then) if now.spec.is_some() || then.spec.is_some() => {
+                steps.extend(changed_steps(&now.tool, then.spec.as_ref(), now.spec.as_ref()));
+                never.push(now.tool);
+            }
             // Where it is not known what it was, it counts as changed.
             Some(_) | None => changed.push(now.tool),
         }
@@ -396,7 +415,7 @@ fn changed_in<R: Runtime>(view: &View<R>, entry: &Registered<R>, body: &Composit
     if with_steps(entry.tool(), body, &before).is_none_or(|hash| Some(hash) != begin.fingerprint) {
         changed.push(entry.tool().0.name.clone());
     }
-    Changed { by_name: changed, never }
+    Changed { by_name: changed, never, steps }
 }
 
 /// The hash that a composite of today would have with its steps' tools as they were.
@@ -406,7 +425,7 @@ fn with_steps<'a, R: Runtime>(
     before: &impl Fn(&Text) -> Option<&'a StepTool>,
 ) -> Option<Fingerprint> {
     let steps: Option<Vec<&Fingerprint>> = body.spec().steps.iter().map(|step| before(&step.tool).map(|then| &then.fingerprint)).collect();
-    Some(fingerprint::of(tool, Some(body.written()), steps?.into_iter()))
+    Some(fingerprint::of_run(tool, Some(body.written()), steps?.into_iter()))
 }
 
 /// Whether a composite has other steps now, or is none any more.
@@ -418,6 +437,32 @@ fn spec_changed<R: Runtime>(begin: &Begin, now: Option<&ToolDef<R>>) -> bool {
         (true, None) => true,
         (true, Some(now)) => then.is_some_and(|then| *then != now.spec().to_value()),
     }
+}
+
+/// The steps that are others in one of two specifications, or in one only; `output` for what the composite makes of them. None
+/// when one of the two is no composite.
+fn changed_steps(tool: &Text, then: Option<&Value>, now: Option<&Value>) -> Vec<Text> {
+    let (Some(then), Some(now)) = (then, now) else { return Vec::new() };
+    let steps = |spec| Value::get(spec, "steps").and_then(Value::as_array).unwrap_or_default();
+    let (before, after) = (steps(then), steps(now));
+    let differs = (0..before.len().max(after.len())).filter(|at| before.get(*at) != after.get(*at));
+    let named = |at: usize| {
+        let name = |steps: &[Value]| Some(steps.get(at)?.get("name")?.as_str()?.to_owned());
+        name(before).or_else(|| name(after)).unwrap_or_default()
+    };
+    let mut changed: Vec<Text> = differs.map(|at| format!("{tool}/{at}:{}", named(at)).into()).collect();
+    if then.get("output") != now.get("output") {
+        changed.push(format!("{tool}/output").into());
+    }
+    changed
+}
+
+/// The form of a composite without what is only said of it.
+fn undescribed(form: &Value) -> Value {
+    let members = form.as_object().into_iter().flat_map(|form| form.iter());
+    Value::object(
+        members.filter(|(name, _)| !matches!(&***name, "description" | "title")).map(|(name, value)| (name.clone(), value.clone())),
+    )
 }
 
 /// A journal for a run whose tools changed in a way that was accepted: their hashes are not compared.

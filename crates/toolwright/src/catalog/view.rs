@@ -8,7 +8,7 @@ use crate::call::quietly;
 use crate::composite::lint;
 use crate::composite::spec::SpecIssue;
 use crate::error::{CallError, Fault};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Hashes};
 use crate::gate::Chainability;
 use crate::lifecycle::folds::Folds;
 use crate::options::Options;
@@ -37,7 +37,7 @@ pub struct Registered<R: Runtime = Rt> {
     pub(crate) declared: Declaration<R>,
     pub(crate) chainability: Chainability,
     pub(crate) protocol: Arc<Protocol>,
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) hashes: Hashes,
     pub(crate) index: usize,
 }
 
@@ -54,7 +54,7 @@ impl<R: Runtime> Clone for Registered<R> {
             declared: self.declared.clone(),
             chainability: self.chainability,
             protocol: self.protocol.clone(),
-            fingerprint: self.fingerprint,
+            hashes: self.hashes,
             index: self.index,
         }
     }
@@ -110,7 +110,13 @@ impl<R: Runtime> Registered<R> {
 
     /// Hash of the declaration, steps and their tools included.
     pub fn fingerprint(&self) -> &Fingerprint {
-        &self.fingerprint
+        &self.hashes.whole
+    }
+
+    /// Hash of what a run depends on: of the declaration without its description, whether listings leave it out, and whether it
+    /// can be asked what became of a call. It is recorded with each call, and compared when the run is taken up again.
+    pub fn run_fingerprint(&self) -> &Fingerprint {
+        &self.hashes.run
     }
 
     /// Its position in the order of registration, from 0.

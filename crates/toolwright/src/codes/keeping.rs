@@ -50,20 +50,20 @@ let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("
 let journal = MemoryJournal::new();
 Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
 
-let other = tool("send", "Sends it twice").writes().run_json(echo);
+let other = tool("send", "Sends it").writes().version("2").run_json(echo);
 let error = Registry::new().with(other).unwrap().seal().invoke(call(&journal), ()).await.unwrap_err();
 assert_eq!(error.code(), "diverged");
 "#),
         "Start a new run under another id (from a command line, without `--key` or with another one); a run goes on only with what it began with.";
     "changed_tool", "a tool that a run used has changed since",
-        "Each call is recorded with a hash of its tool's declaration. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
+        "Each call is recorded with a hash of its tool's declaration, without its description. Before a run is taken up again, they are compared with the tools there are now. Nothing ran.",
         rust(r#"let send = || tool("send", "Sends it").writes().run_json(echo);
 let call = |journal: &MemoryJournal| Invocation::new("send", json!({})).run_id("r1").journal(Arc::new(journal.clone()));
 let journal = MemoryJournal::new();
 Registry::new().with(send()).unwrap().seal().invoke(call(&journal), ()).await.unwrap();
 
 journal.forget_finish("send");
-let other = tool("send", "Sends it twice").writes().run_json(echo);
+let other = tool("send", "Sends it").writes().version("2").run_json(echo);
 let journal: Arc<dyn Journal> = Arc::new(journal);
 let catalog = Registry::new().with(other).unwrap().seal();
 let error = catalog.resume_run(&journal, "r1", (), ResumeOptions::new()).await.unwrap_err();

@@ -30,7 +30,7 @@ fn reach<R: Runtime>(view: &View<R>, links: &[usize], reached: &mut Vec<StepTool
         }
         let body = entry.tool.composite();
         let spec = body.map(|body| body.written().clone());
-        reached.push(StepTool { tool: tool.clone(), fingerprint: *entry.fingerprint(), spec });
+        reached.push(StepTool { tool: tool.clone(), fingerprint: *entry.run_fingerprint(), spec });
         if let Some(GateOf::Catalog { links, .. }) = body.map(|body| &body.gate) {
             reach(view, links, reached);
         }

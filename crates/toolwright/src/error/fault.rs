@@ -188,6 +188,8 @@ pub enum Fault {
     ChangedTool {
         /// The tools that changed.
         tools: Vec<Text>,
+        /// The steps that are others now, of the composites among them: `report/1:send`.
+        steps: Vec<Text>,
     },
     /// Composites nest too deep.
     NestingTooDeep {

@@ -40,6 +40,9 @@ impl CallError {
                 "find out whether it happened, and tell the journal's `resolve` for run `{run}`: `happened` with the output, or `not happened`"
             )),
             Fault::Diverged { .. } => Some("start a new run under another id; this one goes on only with what it began with".into()),
+            Fault::ChangedTool { steps, .. } if !steps.is_empty() => {
+                Some("other steps are never accepted: put the composite back as it was, start a new run, or fork this one".into())
+            }
             Fault::ChangedTool { .. } => Some("accept each by name, or start a new run".into()),
             Fault::Cycle { .. } => Some("take the call out that leads back".into()),
             Fault::CallsTooDeep { .. } => Some("a tool calls itself without an end, or the policy's `limit_calls` is too low".into()),
@@ -138,7 +141,8 @@ impl Fault {
                 crate::cut(&doubt.begin.key.path(), 200)
             ),
             Self::FailedBefore { failure, .. } => failure.message.clone(),
-            Self::ChangedTool { tools } => format!("changed since the run began: {}", names(tools)),
+            Self::ChangedTool { tools, steps } if steps.is_empty() => format!("changed since the run began: {}", names(tools)),
+            Self::ChangedTool { tools, steps } => format!("changed since the run began: {} (other steps: {})", names(tools), names(steps)),
             Self::CallsTooDeep { calls } => format!("calls nest {calls} deep; a chain that long does not run"),
             Self::Cycle { path } => {
                 format!("the composite reaches itself: {}", path.iter().map(Text::as_str).collect::<Vec<_>>().join(" > "))
@@ -220,6 +224,13 @@ impl Fault {
                 pairs.push(("argument".into(), unresolved.pointer.as_str().into()));
                 let bounds = [unresolved.span.start, unresolved.span.end];
                 pairs.push(("span".into(), Value::array(bounds)));
+            }
+            Self::ChangedTool { tools, steps } => {
+                let list = |names: &[Text]| Value::array(names.iter().cloned().map(Value::String));
+                pairs.push(("tools".into(), list(tools)));
+                if !steps.is_empty() {
+                    pairs.push(("steps".into(), list(steps)));
+                }
             }
             Self::NestingTooDeep { depth, .. } => pairs.push(("depth".into(), (*depth).into())),
             _ => {}

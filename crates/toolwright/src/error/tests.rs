@@ -111,7 +111,7 @@ fn ends() -> Vec<Fault> {
         Fault::Diverged { divergence },
         Fault::InDoubt { doubt, run: "r1".into() },
         Fault::FailedBefore { failure: Box::new(Failure::new("given", "because", state)), tool: tool() },
-        Fault::ChangedTool { tools: vec![tool()] },
+        Fault::ChangedTool { tools: vec![tool()], steps: Vec::new() },
     ]
 }
 

@@ -89,12 +89,12 @@ impl<R: Runtime> SharedRegistry<R> {
         let declaration = self.open(&id)?.renewed(declaration);
         loop {
             let registry = self.open(&id)?;
-            let (tool, fingerprint, warned) = registry.judged(&declaration)?;
+            let (tool, hashes, warned) = registry.judged(&declaration)?;
             // What is judged goes in under the lock, and nothing of the host's is asked or dropped there.
-            let mut install = Some((tool, declaration.clone(), fingerprint, warned));
+            let mut install = Some((tool, declaration.clone(), hashes, warned));
             let installed = self.replace(&id, registry, |mut registry| {
-                if let Some((tool, declaration, fingerprint, warned)) = install.take() {
-                    registry.install(tool, declaration, fingerprint, warned);
+                if let Some((tool, declaration, hashes, warned)) = install.take() {
+                    registry.install(tool, declaration, hashes, warned);
                 }
                 registry
             })?;

@@ -49,6 +49,7 @@ impl ToolDef {
             name: def.name.clone(),
             title: def.title.clone(),
             description: def.description.clone(),
+            version: def.version.clone(),
             effect: def.effect.clone(),
             input: def.input.clone(),
             output: def.output.clone(),

@@ -73,6 +73,7 @@ impl<R: Runtime> ToolBuilder<R> {
             id,
             title: None,
             description: description.into(),
+            version: None,
             effect: None,
             input: None,
             output: None,
@@ -101,6 +102,14 @@ impl<R: Runtime> ToolBuilder<R> {
             pinned: None,
         };
         Self { def, hooks: Hooks::default() }
+    }
+
+    /// Which version of its code it is: any text that is another one when the code does something else. Code cannot be seen, so a
+    /// run that is taken up again goes by this: a tool whose version is another one now has changed. A composite is its steps, and
+    /// needs none.
+    pub fn version(mut self, version: impl Into<Text>) -> Self {
+        self.def.version = Some(version.into());
+        self
     }
 
     /// Declares that running the tool changes nothing.

@@ -14,16 +14,16 @@ use toolwright::{
 
 use crate::world::{Events, Log, block_on, composite, parsed, run, steps};
 
-fn case(file: &str) -> Value {
+pub(crate) fn case(file: &str) -> Value {
     let path = format!("{}/tests/cases/field/{file}.json", env!("CARGO_MANIFEST_DIR"));
     parsed(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
 }
 
-fn at<'v>(case: &'v Value, pointer: &str) -> &'v Value {
+pub(crate) fn at<'v>(case: &'v Value, pointer: &str) -> &'v Value {
     case.pointer(pointer).unwrap_or_else(|| panic!("the case has no {pointer}"))
 }
 
-fn text<'v>(case: &'v Value, pointer: &str) -> &'v str {
+pub(crate) fn text<'v>(case: &'v Value, pointer: &str) -> &'v str {
     at(case, pointer).as_str().unwrap_or_else(|| panic!("{pointer} is no text"))
 }
 
@@ -37,7 +37,7 @@ fn code_of(kind: &str) -> &str {
 }
 
 /// A tool of a case: gives its `output`, or else what it gets.
-fn stand_in(log: &Log, declared: &Value) -> ToolDef {
+pub(crate) fn stand_in(log: &Log, declared: &Value) -> ToolDef {
     let mut builder = tool(text(declared, "/name"), "a tool of a field case");
     builder = match text(declared, "/effects") {
         "none" => builder.reads(),
@@ -390,7 +390,11 @@ fn c52_a_diamond_is_no_cycle() {
 fn every_copied_case_is_a_test_and_a_row_of_the_table() {
     let crate_root = env!("CARGO_MANIFEST_DIR");
     let table = std::fs::read_to_string(format!("{crate_root}/../../docs/field-cases.md")).unwrap();
-    let sources = [("field_cases", include_str!("field_cases.rs")), ("cancelling", include_str!("cancelling.rs"))];
+    let sources = [
+        ("field_cases", include_str!("field_cases.rs")),
+        ("field_journals", include_str!("field_journals.rs")),
+        ("cancelling", include_str!("cancelling.rs")),
+    ];
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("| C"))

@@ -17,7 +17,7 @@ fn catalog(log: &Log) -> Catalog {
 
 fn versions(log: &Log, look: &str, send: &'static str) -> Catalog {
     let mut registry = Registry::with_policy(Policy::new().may_chain(["send", "post", "rest", "other"]));
-    registry.register(log.echo("look").with_description(look.to_owned())).unwrap();
+    registry.register(log.echo("look").with_version(look.to_owned())).unwrap();
     for name in ["send", "post", "other"] {
         registry.register(log.writes(name)).unwrap();
     }

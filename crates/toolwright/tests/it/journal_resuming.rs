@@ -26,7 +26,7 @@ fn start(catalog: &Catalog, tool: &str, journal: &MemoryJournal) -> Result<ToolR
 
 fn changed(error: &CallError) -> Vec<String> {
     match error.fault() {
-        Fault::ChangedTool { tools } => tools.iter().map(ToString::to_string).collect(),
+        Fault::ChangedTool { tools, .. } => tools.iter().map(ToString::to_string).collect(),
         _ => panic!("{error}"),
     }
 }
@@ -76,11 +76,11 @@ fn what_failed_runs_again_when_the_tool_answered_and_not_when_nobody_did() {
 
 /// `outer` of `inner` of a read and a mail; each of them in this version.
 fn versions(log: &Log, read: &str, mail: &str, inner: &str, twice: bool) -> Catalog {
-    let read = log.echo("read").with_description(read.to_owned());
-    let mail = log.writes("mail").with_description(mail.to_owned());
+    let read = log.echo("read").with_version(read.to_owned());
+    let mail = log.writes("mail").with_version(mail.to_owned());
     let mut registry = Registry::with_policy(Policy::new().may_chain(["mail", "inner"]));
     registry.register(read).unwrap().register(mail).unwrap();
-    let mut composite = Composite::new("inner", inner.to_owned()).step("m", "mail", json!({}));
+    let mut composite = Composite::new("inner", "d").input_schema(json!({"type": "object", "title": inner})).step("m", "mail", json!({}));
     if twice {
         composite = composite.step("again", "mail", json!({}));
     }
@@ -104,7 +104,7 @@ fn accepting_one_changed_tool_lets_no_other_through() {
     assert_eq!(refused(both(), &["read"]), ["outer", "mail"]);
     assert_eq!(refused(both(), &["outer", "inner", "read"]), ["outer", "mail"]);
     assert_eq!(refused(both(), &["mail"]), ["outer", "read"]);
-    // A composite's own words are its own change, also deep inside; other steps are never accepted.
+    // A composite's own schema is its own change, also deep inside; other steps are never accepted.
     assert_eq!(refused(versions(&next, "v1", "v2", "v2", false), &["mail"]), ["outer", "inner"]);
     assert_eq!(refused(versions(&next, "v1", "v1", "v1", true), &["outer", "inner", "mail", "read"]), ["outer", "inner"]);
     resume(&both(), &journal, ResumeOptions::new().accept(["read", "mail"])).unwrap();
@@ -113,7 +113,7 @@ fn accepting_one_changed_tool_lets_no_other_through() {
 
 /// A tool that may be repeated, calls a mail in another catalogue, and fails after it the first time.
 fn over_two_catalogues(log: &Log, mail: &str) -> Catalog {
-    let there = Registry::new().with(log.writes("mail").with_description(mail.to_owned())).unwrap().seal();
+    let there = Registry::new().with(log.writes("mail").with_version(mail.to_owned())).unwrap().seal();
     let tries = Arc::new(Mutex::new(log.all().len()));
     let via = tool("via", "Calls").effect(Effect::new("write", Impact::Idempotent)).run_json(move |input, _| {
         let (there, tries) = (there.clone(), tries.clone());

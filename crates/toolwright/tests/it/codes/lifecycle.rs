@@ -223,7 +223,7 @@ fn diverged() -> Said {
 }
 
 fn other_send(log: &Log) -> ToolDef {
-    log.close(tool("send", "Sends it twice").writes(), |input| Ok(input.into()))
+    log.close(tool("send", "Sends it").writes().version("2"), |input| Ok(input.into()))
 }
 
 /// A run of two steps of which so many records are left, forked from this step.

@@ -32,7 +32,7 @@ fn stopped(ran: &Ran) -> MemoryJournal {
 
 fn changed(error: &CallError) -> Vec<String> {
     match error.fault() {
-        Fault::ChangedTool { tools } => tools.iter().map(ToString::to_string).collect(),
+        Fault::ChangedTool { tools, .. } => tools.iter().map(ToString::to_string).collect(),
         _ => panic!("{error}"),
     }
 }
@@ -126,8 +126,8 @@ fn the_session_itself_takes_up_its_own_run_without_making_anything_again() {
     assert_eq!(ran.take(), ["mail"]);
 }
 
-fn described(ran: &Ran, id: &'static str, description: &str) -> ToolDef<App> {
-    ran.echo(id).with_description(description.to_owned())
+fn versioned(ran: &Ran, id: &'static str, version: &str) -> ToolDef<App> {
+    ran.echo(id).with_version(version.to_owned())
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_code_tool_that_changed_stops_the_run_unless_it_is_accepted_by_name() {
     let next = Ran::default();
     let changed_base = || {
         let open = registry(Policy::new().may_chain(["mail"]));
-        open.with(described(&next, "read", "Another")).unwrap().with(next.echo("look")).unwrap().with(next.writes("mail")).unwrap().seal()
+        open.with(versioned(&next, "read", "Another")).unwrap().with(next.echo("look")).unwrap().with(next.writes("mail")).unwrap().seal()
     };
     let error = resume(&changed_base(), &journal, ResumeOptions::new()).unwrap_err();
     assert_eq!((error.code(), changed(&error)), ("changed_tool", vec!["digest".to_owned(), "read".to_owned()]));
@@ -152,7 +152,7 @@ fn a_tool_that_did_not_run_yet_counts_through_its_composite() {
     let journal = stopped(&Ran::default());
     let next = Ran::default();
     let base = registry(Policy::new().may_chain(["mail"]));
-    let mail = next.writes("mail").with_description("Another");
+    let mail = next.writes("mail").with_version("2");
     let base = base.with(next.echo("read")).unwrap().with(next.echo("look")).unwrap().with(mail).unwrap().seal();
     let error = resume(&base, &journal, ResumeOptions::new()).unwrap_err();
     assert_eq!(changed(&error), ["digest", "mail"]);
