@@ -1,7 +1,8 @@
-//! The tasks behind `cargo xtask`: test, tidy, cases, bench.
+//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash.
 //!
 //! Reading order: `suite` is what `cargo xtask test` runs and in which order; `tidy` is every rule of the house that
-//! no compiler holds; `bench` measures in ratios. None of it knows how the product works inside.
+//! no compiler holds; `bench` measures in ratios; `crash` kills the binary. None of it knows how the product works
+//! inside.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
 
 use std::process::ExitCode;
