@@ -10,6 +10,7 @@ use crate::repo::{self, Outcome};
 mod bars;
 mod catalogue;
 mod gate;
+mod journal;
 mod side;
 mod wiring;
 
@@ -28,6 +29,7 @@ pub(crate) struct Options {
     update: bool,
     quick: bool,
     wiring: bool,
+    journal: bool,
 }
 
 impl Options {
@@ -40,6 +42,7 @@ impl Options {
                 "--update" => options.update = true,
                 "--quick" => options.quick = true,
                 "--wiring" => options.wiring = true,
+                "--journal" => options.journal = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -51,6 +54,9 @@ impl Options {
         }
         if options.wiring && (options.gate || options.peers) {
             return Err("`--wiring` goes with `--quick` alone".to_owned());
+        }
+        if options.journal && (options.gate || options.peers || options.wiring) {
+            return Err("`--journal` goes with `--quick` alone".to_owned());
         }
         Ok(options)
     }
@@ -65,6 +71,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let document: Value = serde_json::from_str(&text).map_err(|error| format!("`{CASES}` is no JSON: {error}"))?;
     if options.wiring {
         return wiring::run(&document, options.quick);
+    }
+    if options.journal {
+        return journal::run(&document, options.quick);
     }
     let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
     let mut peer = if options.peers { Some(Side::peer()?) } else { None };
@@ -125,5 +134,6 @@ mod tests {
         assert!(Options::parse(&["--peers", "--quick"]).is_ok());
         assert!(Options::parse(&["--wiring", "--peers"]).is_err());
         assert!(Options::parse(&["--wiring", "--quick"]).is_ok());
+        assert!(Options::parse(&["--journal", "--wiring"]).is_err());
     }
 }

@@ -22,6 +22,11 @@ use crate::writer::{Job, Queued, Writer};
 use crate::{export, list, prune, verify};
 
 /// How hard a commit is pressed onto the disk.
+///
+/// ```
+/// use toolwright_sqlite::{SqliteOptions, Synchronous};
+/// assert_eq!(SqliteOptions::default().synchronous, Synchronous::Full);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
     /// Survives the loss of power.
@@ -32,6 +37,20 @@ pub enum Synchronous {
 }
 
 /// How a journal is opened.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-options", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use toolwright_sqlite::{SqliteJournal, SqliteOptions};
+/// let mut options = SqliteOptions::default();
+/// options.bytes_max = Some(100 * 1024 * 1024);
+/// let journal = SqliteJournal::open_with(path, options)?;
+/// # drop(journal);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SqliteOptions {
@@ -48,6 +67,26 @@ pub struct SqliteOptions {
 
 /// A journal in a SQLite file. Clones share it; when the last of them and of its runs is dropped, everything that is queued
 /// is written, and the file is closed.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-journal", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use std::sync::Arc;
+/// use toolwright::{Invocation, Journal, Registry, json, tool};
+/// use toolwright_sqlite::SqliteJournal;
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let journal = SqliteJournal::open(&path)?;
+/// let call = || Invocation::new("echo", json!({ "x": 1 })).run_id("r1").journal(Arc::new(journal.clone()));
+/// runtime.block_on(catalog.invoke(call(), ()))?;
+/// // The same run again is answered from the file.
+/// assert!(runtime.block_on(catalog.invoke(call(), ()))?.replayed());
+/// # drop(journal);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SqliteJournal(Arc<Inner>);
 

@@ -158,14 +158,14 @@ pub(crate) fn claimed(claimed: &Claimed) -> Fallible<Row> {
     Ok(Row { kind: kind::CLAIMED, class: class::PLAIN, at, path: String::new(), tool: String::new(), body, parts: Vec::new() })
 }
 
-/// Whether a call may run a second time without anybody having looked.
+/// Whether a call may run a second time without anybody having looked, or was made by another run, which knows of it.
 pub(crate) fn may_repeat(begin: &Begin) -> bool {
-    begin.composite || begin.impact.is_some_and(|impact| impact < Impact::Once)
+    begin.composite || begin.forked().is_some() || begin.impact.is_some_and(|impact| impact < Impact::Once)
 }
 
-/// Whether the intent of a call must be on the disk before it runs.
+/// Whether the intent of a call must be on the disk before it runs. One that another run made does not run.
 pub(crate) fn has_effect(begin: &Begin) -> bool {
-    !begin.composite && begin.impact != Some(Impact::None)
+    !begin.composite && begin.forked().is_none() && begin.impact != Some(Impact::None)
 }
 
 fn of_call(kind: u8, class: u8, at: Option<Timestamp>, key: &StepKey, (body, parts): (String, Vec<Arc<Blob>>)) -> Row {

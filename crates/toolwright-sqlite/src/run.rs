@@ -79,12 +79,19 @@ impl ClaimState {
 #[derive(Debug)]
 pub(crate) struct Grip {
     pub(crate) claim: Arc<ClaimState>,
-    pub(crate) queue: Arc<Queued>,
+    queue: Arc<Queued>,
+    /// Its claim is on the disk: one that never got there is not let go.
+    holds: bool,
 }
 
 impl Grip {
+    pub(crate) fn new(claim: ClaimState, queue: Arc<Queued>) -> Self {
+        Self { claim: Arc::new(claim), queue, holds: false }
+    }
+
     /// The claim is on the disk: from now on it is the newest one here.
-    pub(crate) fn hold(&self) {
+    pub(crate) fn hold(&mut self) {
+        self.holds = true;
         self.claim.run.live().held.push(self.claim.epoch);
         self.claim.run.newest.store(self.claim.epoch, Ordering::Release);
     }
@@ -92,6 +99,9 @@ impl Grip {
 
 impl Drop for Grip {
     fn drop(&mut self) {
+        if !self.holds {
+            return;
+        }
         let mut live = self.claim.run.live();
         live.held.retain(|epoch| *epoch != self.claim.epoch);
         live.over.retain(|(_, epoch)| *epoch != self.claim.epoch);

@@ -216,7 +216,7 @@ pub(crate) fn lost(connection: &Connection, file: &Path) -> Fallible<()> {
     let (pages, page) = (number("page_count")?, number("page_size")?.max(1));
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let no_log = owner::beside(file, "-wal").metadata().map_or(0, |metadata| metadata.len()) == 0;
-    if bytes % page != 0 || (no_log && bytes < pages * page) {
+    if !bytes.is_multiple_of(page) || (no_log && bytes < pages * page) {
         return Err(Trouble::Damaged(format!("it is cut at byte {bytes}: it had {pages} pages of {page} bytes")));
     }
     let (journal, newest) = (format::identity(connection)?, format::newest_event(connection)?);

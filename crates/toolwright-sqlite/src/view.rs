@@ -3,6 +3,10 @@
 use toolwright::{Text, Timestamp};
 
 /// How a run stands.
+///
+/// ```
+/// assert_eq!(toolwright_sqlite::RunStatus::InDoubt.as_str(), "in_doubt");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunStatus {
@@ -32,6 +36,22 @@ impl RunStatus {
 }
 
 /// One run, in short.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-summary", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use toolwright::{Journal, json, journal::{Claim, RunRecord}};
+/// use toolwright_sqlite::{RunFilter, RunStatus, SqliteJournal};
+/// let journal = SqliteJournal::open(path)?;
+/// let run = runtime.block_on(journal.open(RunRecord::new("r1", "send", json!({})), Claim::new("me")).get())?;
+/// let found = journal.runs(&RunFilter::default())?;
+/// assert_eq!((found[0].id.as_str(), found[0].status, found[0].epoch), ("r1", RunStatus::Running, 1));
+/// # drop((run, journal));
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunSummary {
@@ -62,6 +82,25 @@ pub struct RunSummary {
 }
 
 /// A call in doubt.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-open", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use toolwright::{Impact, Journal, json, journal::{Begin, Claim, RunRecord, StepKey}};
+/// use toolwright_sqlite::{RunFilter, RunStatus, SqliteJournal};
+/// let journal = SqliteJournal::open(path)?;
+/// let run = runtime.block_on(journal.open(RunRecord::new("r1", "send", json!({})), Claim::new("me")).get())?;
+/// runtime.block_on(run.begin(Begin::new(StepKey::written("send", "send"), Some(Impact::Once), json!({}))).get())?;
+/// // Whoever ran it is gone, and nobody knows whether it was sent.
+/// drop(run);
+/// let found = journal.runs(&RunFilter::default())?;
+/// assert_eq!((found[0].status, found[0].waits[0].path.as_str()), (RunStatus::InDoubt, "send"));
+/// # drop(journal);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Open {
@@ -74,6 +113,13 @@ pub struct Open {
 }
 
 /// Which runs.
+///
+/// ```
+/// use toolwright_sqlite::{RunFilter, RunStatus};
+/// let mut filter = RunFilter::default();
+/// filter.statuses = vec![RunStatus::InDoubt, RunStatus::Interrupted];
+/// filter.newest = Some(20);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunFilter {
@@ -90,6 +136,13 @@ pub struct RunFilter {
 }
 
 /// Which runs to take out: ended ones only, unless they are named.
+///
+/// ```
+/// use toolwright_sqlite::Prune;
+/// let mut prune = Prune::default();
+/// prune.keep_newest = Some(1_000);
+/// prune.dry_run = true;
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Prune {
@@ -106,6 +159,24 @@ pub struct Prune {
 }
 
 /// What was taken out.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-pruned", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use toolwright::{Journal, json, journal::{Claim, End, RunRecord}};
+/// use toolwright_sqlite::{Prune, SqliteJournal};
+/// let journal = SqliteJournal::open(path)?;
+/// let run = runtime.block_on(journal.open(RunRecord::new("r1", "send", json!({})), Claim::new("me")).get())?;
+/// runtime.block_on(run.end(End::ok()).get())?;
+/// let mut all = Prune::default();
+/// all.keep_newest = Some(0);
+/// assert_eq!(journal.prune(&all)?.runs, ["r1"]);
+/// # drop((run, journal));
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
@@ -116,6 +187,19 @@ pub struct Pruned {
 }
 
 /// Whether the journal is whole.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("toolwright-doc-{}-verification", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("runs.sqlite");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// use toolwright_sqlite::{SqliteJournal, Verification};
+/// let journal = SqliteJournal::open(path)?;
+/// assert_eq!(journal.verify()?, Verification::default(), "an empty journal is whole");
+/// # drop(journal);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verification {
@@ -130,6 +214,12 @@ pub struct Verification {
 }
 
 /// Something that is wrong in a journal.
+///
+/// ```
+/// fn told(wrong: &toolwright_sqlite::Wrong) -> String {
+///     format!("{} (run {})", wrong.what, wrong.run.as_deref().unwrap_or("unknown"))
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wrong {

@@ -52,6 +52,12 @@ pub(crate) fn stops(trouble: &Trouble) -> bool {
     }
 }
 
+/// Whether it may be only one of many records that cannot be written.
+pub(crate) fn may_concern_one(trouble: &Trouble) -> bool {
+    let Trouble::Sql(error) = trouble else { return false };
+    matches!(extended(error), Some((ErrorCode::DiskFull | ErrorCode::TooBig | ErrorCode::OutOfMemory, _)))
+}
+
 /// Whether what SQLite keeps beside the file cannot be made.
 pub(crate) fn cannot_open(error: &rusqlite::Error) -> bool {
     matches!(extended(error), Some((ErrorCode::CannotOpen | ErrorCode::ReadOnly, _)))

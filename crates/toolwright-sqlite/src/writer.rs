@@ -17,7 +17,7 @@ use crate::journal::Synchronous;
 use crate::owner::Owner;
 use crate::record::Row;
 use crate::run::{ClaimState, Grip};
-use crate::wire::{Fallible, Trouble, stops, told};
+use crate::wire::{Fallible, Trouble, may_concern_one, stops, told};
 
 mod apply;
 mod open;
@@ -136,11 +136,43 @@ struct Waiting {
     bytes: usize,
     /// Somebody waits for one of them.
     awaited: bool,
-    /// The writer sleeps until it is woken.
-    asleep: bool,
+    sleep: Sleep,
     closed: bool,
     /// Why nothing is written any more.
     stopped: Option<JournalError>,
+}
+
+/// How the writer sleeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sleep {
+    #[default]
+    Awake,
+    /// For [`LINGER`]: only somebody who waits wakes it.
+    Dozing,
+    /// Until anybody wakes it.
+    Deep,
+}
+
+impl Waiting {
+    /// Whether the writer is to write now. `lingered`: it waited for company.
+    fn is_due(&self, lingered: bool) -> bool {
+        let worth_it = self.awaited || self.bytes >= QUEUE_BYTES_MAX / 2 || (lingered && !self.jobs.is_empty());
+        self.closed || worth_it
+    }
+}
+
+/// Whatever ends the writer, nobody waits for it afterwards.
+struct Ending<'a>(&'a Queued);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting();
+        waiting.stopped.get_or_insert_with(|| JournalError::unwritable("the journal's writer has ended"));
+        // Whoever waits for a promise that is dropped is told so.
+        let jobs = std::mem::take(&mut waiting.jobs);
+        drop(waiting);
+        drop(jobs);
+    }
 }
 
 impl Queued {
@@ -163,11 +195,14 @@ impl Queued {
         if let Some(error) = &waiting.stopped {
             return Err(error.clone());
         }
-        let (first, urgent) = (waiting.jobs.is_empty(), job.is_awaited() && !waiting.awaited);
+        let urgent = job.is_awaited() && !waiting.awaited;
         waiting.awaited |= urgent;
         waiting.bytes += job.bytes();
         waiting.jobs.push(job);
-        let wakes = (first || urgent) && std::mem::take(&mut waiting.asleep);
+        let wakes = waiting.sleep == Sleep::Deep || (waiting.sleep == Sleep::Dozing && urgent);
+        if wakes {
+            waiting.sleep = Sleep::Awake;
+        }
         drop(waiting);
         if wakes {
             self.wake.notify_one();
@@ -193,15 +228,22 @@ impl Queued {
     fn take(&self, spare: Vec<Job>) -> Option<Vec<Job>> {
         let mut waiting = self.waiting();
         let mut lingered = false;
-        while !waiting.closed && !waiting.awaited && waiting.bytes < QUEUE_BYTES_MAX / 2 && !(lingered && !waiting.jobs.is_empty()) {
-            waiting.asleep = true;
-            waiting = if waiting.jobs.is_empty() {
+        while !waiting.is_due(lingered) {
+            // After a write it dozes a while: in a run that goes on, an outcome is soon followed by somebody who waits, and
+            // then both are written together, with one waking.
+            let deep = lingered && waiting.jobs.is_empty();
+            waiting.sleep = if deep { Sleep::Deep } else { Sleep::Dozing };
+            waiting = if deep {
                 self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
             } else {
-                lingered = true;
-                self.wake.wait_timeout(waiting, LINGER).unwrap_or_else(PoisonError::into_inner).0
+                let (waiting, timed) = self.wake.wait_timeout(waiting, LINGER).unwrap_or_else(PoisonError::into_inner);
+                lingered |= timed.timed_out();
+                waiting
             };
-            waiting.asleep = false;
+            if deep {
+                lingered = false;
+            }
+            waiting.sleep = Sleep::Awake;
         }
         // Who held a claim is gone with this process, without anybody writing it.
         if waiting.jobs.iter().all(|job| matches!(job, Job::Release { .. })) && waiting.closed {
@@ -225,6 +267,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Writes until the journal is closed.
     pub(crate) fn run(self, connection: Connection) {
+        let _ending = Ending(&self.queue);
         let written = self.write(&connection);
         if let Err(trouble) = written {
             let error = told(trouble, &self.file, true);
@@ -295,7 +338,7 @@ fn tell(jobs: &mut Vec<Job>, done: Vec<Done>) {
     for (job, done) in jobs.drain(..).zip(done) {
         match (job, done) {
             (job, Done::No(error)) => job.fail(&error),
-            (Job::Open { answer, .. }, Done::Opened(grip)) => {
+            (Job::Open { answer, .. }, Done::Opened(mut grip)) => {
                 grip.hold();
                 answer.give(Ok(grip));
             }
@@ -318,6 +361,7 @@ fn apart(
     file: &std::path::Path,
     queue: &Queued,
 ) {
+    let concerns_one = may_concern_one(&trouble);
     let mut fatal = stops(&trouble);
     let mut error = told(trouble, file, true);
     let mut parts: Vec<(Option<i64>, Vec<Job>)> = Vec::new();
@@ -328,7 +372,7 @@ fn apart(
             None => parts.push((run, vec![job])),
         }
     }
-    let alone = parts.len() == 1;
+    let alone = parts.len() == 1 || !concerns_one;
     for (_, mut part) in parts {
         if !alone && !fatal {
             match group(connection, transaction, &mut part) {

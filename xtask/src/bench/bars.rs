@@ -93,7 +93,7 @@ impl Bar {
         Self { met: ratio <= bar, text: format!("{what} is {ratio:.2}, at most {bar}") }
     }
 
-    fn at_least(what: String, ratio: f64, bar: f64) -> Self {
+    pub(super) fn at_least(what: String, ratio: f64, bar: f64) -> Self {
         Self { met: ratio >= bar, text: format!("{what} is {ratio:.2}, at least {bar}") }
     }
 }

@@ -67,8 +67,13 @@ impl Drop for Side {
 
 /// Builds a program that measures, optimised, and gives its path.
 pub(super) fn build(example: &str) -> Result<std::path::PathBuf, String> {
+    build_of("xtask", example)
+}
+
+/// As [`build`], for a program of another crate.
+pub(super) fn build_of(package: &str, example: &str) -> Result<std::path::PathBuf, String> {
     let mut command = repo::cargo();
-    command.args(["build", "--release", "--locked", "--quiet", "--package", "xtask", "--example", example]);
+    command.args(["build", "--release", "--locked", "--quiet", "--package", package, "--example", example]);
     match stage::run(&mut command, &mut Count::default())? {
         Ended::Well => Ok(repo::target()?.join("release").join("examples").join(example)),
         Ended::Badly(why) | Ended::LeftOut(why) => Err(why),

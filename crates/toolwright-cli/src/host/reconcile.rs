@@ -9,6 +9,7 @@ use toolwright::{
 
 use super::Build;
 use crate::code;
+use crate::config::Layer;
 use crate::config::reader::Place;
 use crate::config::reconcile::ReconcileEntry;
 use crate::diagnostic::{Finding, Owner, did_you_mean};
@@ -56,6 +57,11 @@ impl Build<'_> {
             let help = did_you_mean(id, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
             return wrong(code::UNKNOWN_TOOL, format!("no tool has the id `{id}`"), help);
         };
+        // A wrong answer repeats an effect: about what is the user's, only what is the user's is asked.
+        if self.config.layer(&entry.place) == Layer::User && !self.is_of_the_user(asked) {
+            let message = format!("`{id}` is a project's, and only a tool of yours can be asked about a tool of yours");
+            return wrong(code::BAD_VALUE, message, "name a tool of a source in your own file".to_owned());
+        }
         match asked.has_side_effects() {
             Some(false) => Ok(Some(asked.clone())),
             Some(true) => {
@@ -68,6 +74,14 @@ impl Build<'_> {
                 wrong(code::BAD_VALUE, message, help)
             }
         }
+    }
+}
+
+impl Build<'_> {
+    fn is_of_the_user(&self, tool: &ToolDef) -> bool {
+        let from = tool.origin().map(|origin| origin.source.as_str()).unwrap_or_default();
+        let mut sources = self.config.sources.iter().filter(|source| source.name == from);
+        sources.all(|source| self.config.layer(&source.place) == Layer::User)
     }
 }
 

@@ -48,6 +48,8 @@ fn the_tools_there_are_are_offered_with_their_meaning_and_their_arguments() {
     assert_eq!(offered["enumDescriptions"][0], "read: Greets somebody");
     let listed = &tools["$defs"]["policy"]["properties"]["sideEffectingTools"]["items"]["anyOf"][0]["enum"];
     assert_eq!(*listed, serde_json::json!(["send", "small_store", "small_leak", "small_die"]));
+    let asked = &tools["$defs"]["reconcile"]["properties"]["tool"]["anyOf"][0]["enum"];
+    assert_eq!(*asked, serde_json::json!(["greet", "small_show"]));
     golden("schema-step.json", &format!("{:#}\n", tools["$defs"]["step"]));
     assert_eq!(tools["properties"]["tools"]["properties"]["greet"]["description"], "read: Greets somebody");
 }
@@ -73,6 +75,10 @@ const CONFIGURATIONS: &[(&str, bool)] = &[
     (r#"{"composites": {"c": {"steps": [{"name": "a", "tool": "not_yet", "inputMapping": {"any": 1}}]}}}"#, true),
     (r#"{"composites": {"c": {"steps": [{"name": "a", "tool": "greet", "inputMapping": {"tone": "$prev.tone"}}]}}}"#, true),
     (r#"{"tools": {"greet": {"pin": {"name": "Ada"}, "effect": "read"}, "other": {"hidden": true}}}"#, true),
+    (r#"{"tools": {"send": {"reconcile": {"tool": "greet", "inputMapping": {"name": "$key"}, "happened": ["1"]}}}}"#, true),
+    (r#"{"tools": {"send": {"reconcile": {"tool": 5, "happened": ["1"]}}}}"#, false),
+    (r#"{"sources": {"s": {"tools": {"t": {"argv": ["t", "{key}"], "idempotencyKey": {"argument": "key"}}}}}}"#, true),
+    (r#"{"sources": {"s": {"tools": {"t": {"argv": ["t", "{key}"], "idempotencyKey": {"args": "key"}}}}}}"#, false),
     (r#"{"policy": {"sideEffectingTools": ["send", "other"]}}"#, true),
     (r#"{"sources": {"s": {"command": "node", "args": ["x.js"], "trust": "hints"}}}"#, true),
     (r#"{"composites": {"c": {"steps": [{"name": "a", "tool": 5}]}}}"#, false),

@@ -23,6 +23,19 @@ fn with(name: &str, project: &str) -> World {
     world
 }
 
+/// Whoever says that a call did nothing has it made again.
+#[test]
+fn a_project_is_not_asked_what_became_of_a_call_of_the_user() {
+    let world = with("asked", "sources: {theirs: {tools: {says: {argv: [echo, none], effect: read}}}}\n");
+    world.write(OWN, &format!("{USERS}tools: {{put: {{reconcile: {{tool: says, notHappened: [none]}}}}}}\n"));
+    let check = world.run("check --offline --format plain");
+    assert_eq!(check.code, 20, "{}", check.out);
+    assert!(check.out.contains("`says` is a project's, and only a tool of yours can be asked about a tool of yours"), "{}", check.out);
+    world.write(OWN, &format!("{USERS}tools: {{put: {{reconcile: {{tool: look, notHappened: [none]}}}}}}\n"));
+    let check = world.run("check --offline --format plain");
+    assert!(!check.out.contains("config_bad_value"), "{}", check.out);
+}
+
 #[test]
 fn a_project_cannot_say_that_a_tool_of_the_user_is_harmless() {
     for (said, word) in [
@@ -34,6 +47,7 @@ fn a_project_cannot_say_that_a_tool_of_the_user_is_harmless() {
         ("put: {hidden: true}", "`hidden`"),
         ("look: {description: x}", "`description`"),
         ("look: {title: x}", "`title`"),
+        ("put: {reconcile: {tool: look, notHappened: [x]}}", "`reconcile`"),
     ] {
         let world = with("narrow", &format!("tools: {{{said}}}\ncomposites: {{c: {{steps: [{{name: a, tool: silent}}]}}}}\n"));
         let check = world.run("check --offline");

@@ -125,6 +125,6 @@ impl Transaction<'_, '_> {
             self.states.insert(key, Arc::downgrade(&state));
             state
         });
-        Grip { claim: Arc::new(ClaimState::new(key, id.clone(), epoch, state, seen)), queue: self.queue.clone() }
+        Grip::new(ClaimState::new(key, id.clone(), epoch, state, seen), self.queue.clone())
     }
 }

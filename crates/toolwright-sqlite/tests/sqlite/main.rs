@@ -1,5 +1,7 @@
 //! The journal in a file: everything that a journal must do, and what only a file can go through.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail loudly")]
+
 mod conformance;
 mod damage;
 mod listing;

@@ -19,6 +19,8 @@ pub(super) fn offer(schema: &mut Value, tools: &[ToolView]) {
     replace(schema, "/$defs/policy/properties/sideEffectingTools/items", |old| {
         one_of(&tools, |tool| stands_out(tool.effect.as_ref()), old)
     });
+    let can_be_asked = |tool: &&ToolView| tool.inside.is_none() && tool.effect.as_ref().is_some_and(|effect| !effect.has_side_effects());
+    replace(schema, "/$defs/reconcile/properties/tool", |old| one_of(&tools, can_be_asked, old));
     let taking = tools.iter().filter_map(|tool| Some((*tool, arguments(tool)?)));
     let choices: Vec<Value> = taking.map(|(tool, arguments)| of_its_step(tool, &arguments)).collect();
     if let (Some(step), false) = (schema.pointer_mut("/$defs/step").and_then(Value::as_object_mut), choices.is_empty()) {
