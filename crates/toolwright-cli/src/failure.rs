@@ -6,7 +6,7 @@ mod refused;
 use serde_json::json;
 use toolwright::journal::JournalErrorKind;
 use toolwright::tool::Aftermath;
-use toolwright::{CallError, EffectRecord, EffectState, Fault, StepError, Value};
+use toolwright::{CallError, EffectRecord, EffectState, Fault, Impact, StepError, Value};
 
 pub(crate) use self::refused::refused;
 use crate::app::Kept;
@@ -113,7 +113,13 @@ impl Failure<'_> {
 
     /// How to go on after an effect of which nobody knows whether it happened.
     fn answering(&self, own: Option<String>) -> String {
-        let look = format!("look whether the effect of `{}` happened", self.culprit());
+        let culprit = self.culprit();
+        let repeats =
+            self.host.find(culprit).and_then(|tool| tool.effect.as_ref()).is_some_and(|effect| effect.impact == Impact::Idempotent);
+        if let Some(kept) = self.kept.filter(|_| repeats) {
+            return format!("`{culprit}` may run twice: `{}` runs it again and goes on", kept.resume);
+        }
+        let look = format!("look whether the effect of `{culprit}` happened");
         // The core speaks to a host: here the answer is a command.
         let own = own.filter(|_| !matches!(self.error.root_cause(), Fault::InDoubt { .. } | Fault::Journal { .. }));
         let look = match self.kept {

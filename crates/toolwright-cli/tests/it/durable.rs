@@ -145,6 +145,23 @@ fn a_run_that_failed_after_an_effect_says_how_to_go_on() {
 }
 
 #[test]
+fn an_idempotent_tool_without_an_answer_runs_again() {
+    let world = world("idempotent");
+    let text = world.read("toolwright.yaml").replace("effect: idempotent", "effect: idempotent\n        timeout: 300ms");
+    world.write(
+        "toolwright.yaml",
+        &text.replace("argv: [tee, \"{file}\"]", "argv: [sh, -c, 'test -e mended || sleep 9; tee \"$1\"', tee, \"{file}\"]"),
+    );
+    let late = allowed(&world, "run invite name=ann");
+    assert_eq!(late.code, 13, "{late:?}");
+    let told = late.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("`note` may run twice: `toolwright resume run-") && !told.contains("--as"), "{told}");
+    world.write("mended", "");
+    assert_eq!(allowed(&world, "resume last").code, 0);
+    assert_eq!(world.read("sent.txt").lines().count(), 1);
+}
+
+#[test]
 fn an_interrupted_run_says_how_to_go_on() {
     let world = world("signal");
     world.write("crash", "");
