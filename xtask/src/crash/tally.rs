@@ -106,7 +106,7 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = self.inner();
-        writeln!(f, "{:>7}  kills (SIGKILL)", inner.kills.values().sum::<u64>())?;
+        writeln!(f, "{:>7}  kills by SIGKILL; at a fault point, by SIGABRT of its own", inner.kills.values().sum::<u64>())?;
         for ((who, kind), number) in &inner.kills {
             writeln!(f, "{number:>7}    {who}, {kind}")?;
         }
