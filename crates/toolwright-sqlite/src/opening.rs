@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::format::{self, unwritable};
-use crate::journal::SqliteOptions;
+use crate::journal::{SqliteOptions, Synchronous};
 use crate::owner::{self, Opening, Owner, beside};
 use crate::verify;
 use crate::wire::{Fallible, Trouble, corrupt};
@@ -38,7 +38,7 @@ pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Falli
         }
         None => {
             if !options.accept_loss
-                && let Some(left) = owner::look(owners).left.iter().find(|left| left.event > 0)
+                && let Some(left) = owner::left(owners).iter().find(|left| left.event > 0)
             {
                 let what = format!(
                     "it is gone, though records up to {} were on the disk (when that is meant, remove `{}`)",
@@ -60,9 +60,10 @@ pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Falli
         keep_aside(file)?;
         connection = looked_at(file, options)?;
     }
-    let newest = format::newest_event(&connection)?;
+    // What was not pressed onto the disk may be gone after a loss of power, and nobody said otherwise.
+    let newest = if options.synchronous == Synchronous::Full { format::newest_event(&connection)? } else { 0 };
     let owner = Owner::new(owners, &format::identity(&connection)?, newest)?;
-    for left in owner::look(owners).left {
+    for left in owner::left(owners) {
         let _ = std::fs::remove_file(left.path);
     }
     Ok((connection, owner))

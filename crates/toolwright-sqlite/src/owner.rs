@@ -109,36 +109,25 @@ pub(crate) struct Left {
     pub(crate) event: i64,
 }
 
-/// Who is there.
-#[derive(Debug, Default)]
-pub(crate) struct Owners {
-    pub(crate) alive: usize,
-    pub(crate) left: Vec<Left>,
-}
-
-/// Looks at all owners.
-pub(crate) fn look(directory: &Path) -> Owners {
-    let mut owners = Owners::default();
-    let Ok(entries) = std::fs::read_dir(directory) else { return owners };
+/// What all owners that ended left behind.
+pub(crate) fn left(directory: &Path) -> Vec<Left> {
+    let mut left = Vec::new();
+    let Ok(entries) = std::fs::read_dir(directory) else { return left };
     for entry in entries.flatten() {
         let path = entry.path();
         if path.file_name().is_none_or(|name| name.len() != 32) {
             continue;
         }
-        let Ok(mut file) = File::open(&path) else {
-            owners.alive += 1;
-            continue;
-        };
+        let Ok(mut file) = File::open(&path) else { continue };
         if is_locked(&file) {
-            owners.alive += 1;
             continue;
         }
         let mut text = String::new();
         let _ = file.read_to_string(&mut text);
         let (journal, event) = text.trim().split_once(' ').unwrap_or_default();
-        owners.left.push(Left { path, journal: journal.to_owned(), event: event.parse().unwrap_or_default() });
+        left.push(Left { path, journal: journal.to_owned(), event: event.parse().unwrap_or_default() });
     }
-    owners
+    left
 }
 
 /// One at a time opens a journal.

@@ -220,7 +220,7 @@ pub(crate) fn lost(connection: &Connection, file: &Path) -> Fallible<()> {
         return Err(Trouble::Damaged(format!("it is cut at byte {bytes}: it had {pages} pages of {page} bytes")));
     }
     let (journal, newest) = (format::identity(connection)?, format::newest_event(connection)?);
-    for left in owner::look(&owner::directory(file)).left {
+    for left in owner::left(&owner::directory(file)) {
         if left.journal == journal && left.event > newest {
             let place = torn::find(&owner::beside(file, "-wal")).map_or_else(String::new, |torn| {
                 format!("; its `-wal` file is not what was written from frame {} on, at byte {}", torn.frame, torn.offset)
