@@ -1,13 +1,15 @@
-//! The tasks behind `cargo xtask`: test, tidy, cases, bench.
+//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash.
 //!
 //! Reading order: `suite` is what `cargo xtask test` runs and in which order; `tidy` is every rule of the house that
-//! no compiler holds; `bench` measures in ratios. None of it knows how the product works inside.
+//! no compiler holds; `bench` measures in ratios; `crash` kills the binary. None of it knows how the product works
+//! inside.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
 
 use std::process::ExitCode;
 
 mod bench;
 mod cases;
+mod crash;
 #[cfg(doctest)]
 mod doctests;
 mod documents;
@@ -28,6 +30,8 @@ usage: cargo xtask <task>
   bench --wiring            the slowest of 10,000 random pairs of schemas, and 1,000 composites checked over 500 tools
   bench --journal           what a step costs that is kept in a file, beside a plain append on the same disk, with the bars
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
+  crash [--kills N] [--races N] [--open-runs N] [--seed S] [--release]
+                            kills runs of the real binary and takes them up again; counts what they did outside
   help                      this text
 ";
 
@@ -44,6 +48,13 @@ pub fn run(arguments: &[String]) -> ExitCode {
             Ok(options) => bench::run(&options),
             Err(message) => return usage(&message),
         },
+        ["crash", flags @ ..] => match crash::Options::parse(flags) {
+            Ok(options) => crash::run(&options),
+            Err(message) => return usage(&message),
+        },
+        // Parts of `crash` that are processes of their own.
+        ["crash-client", arguments @ ..] => crash::client::main(arguments),
+        ["crash-fill", arguments @ ..] => crash::fill(arguments),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::peers::{self, Installed};
 use crate::repo::{self, Outcome};
 use crate::stage::{self, Count, Ended, Stages};
-use crate::{bench, documents, tidy};
+use crate::{bench, crash, documents, tidy};
 
 /// How far a run reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,9 @@ pub(crate) fn run(reach: Reach) -> Outcome {
                 with_peers(&mut stages);
             }
         }
+    }
+    if built {
+        stages.run("crash", crash_smoke);
     }
     Ok(stages.close())
 }
@@ -130,6 +133,16 @@ fn bench_smoke(count: &mut Count) -> Result<Ended, String> {
         }
     }
     Ok(ended)
+}
+
+/// Some kills; all of them are `cargo xtask crash`.
+fn crash_smoke(count: &mut Count) -> Result<Ended, String> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Ended::LeftOut("processes are found by `/proc`, which is not here".to_owned()));
+    }
+    let well = crash::run(&crash::Options::SMALL)?;
+    count.add(Count::one(well));
+    Ok(if well { Ended::Well } else { Ended::Badly("see above".to_owned()) })
 }
 
 fn real_peers(folder: &std::path::Path, count: &mut Count) -> Result<Ended, String> {

@@ -6,6 +6,8 @@ mod world;
 
 #[path = "it/arguments.rs"]
 mod arguments;
+#[path = "it/disk.rs"]
+mod disk;
 #[path = "it/durable.rs"]
 mod durable;
 #[path = "it/editor.rs"]

@@ -16,7 +16,7 @@ const EDGES: [(&str, &[&str]); 7] = [
     ("toolwright-sources", &["toolwright"]),
     ("toolwright-restate", &["toolwright"]),
     ("toolwright-cli", &["toolwright", "toolwright-sqlite", "toolwright-mcp", "toolwright-sources", "toolwright-restate"]),
-    ("xtask", &["toolwright"]),
+    ("xtask", &["toolwright", "toolwright-sqlite"]),
 ];
 
 /// Heavy dependencies and the only crates of ours that may name them.
