@@ -84,16 +84,16 @@ impl Transaction<'_, '_> {
 
     /// Reads a run, record by record, and looks whether each is as it was written.
     fn past(&mut self, key: i64, id: &str) -> Fallible<Past> {
-        let (epoch, count, head, open) = {
+        let (epoch, count, head, open, last) = {
             let known = self.known(key, id)?;
-            (known.epoch, known.count, known.head, known.open)
+            (known.epoch, known.count, known.head, known.open, known.last)
         };
         let mut chain = record::START;
         let (mut first, mut newest, mut places, mut ended, mut seq) = (None, None, HashSet::new(), false, 0);
         let blob = &mut self.sql.blob;
         let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
         let mut values = KeptValues { find: Some(&mut find), known: HashMap::new() };
-        let mut rows = self.sql.events.query([key])?;
+        let mut rows = self.sql.events.query([last, 0])?;
         while let Some(row) = rows.next()? {
             let read = Read::of(row)?;
             chain = record::follows(&read, id, seq, &chain)?;
