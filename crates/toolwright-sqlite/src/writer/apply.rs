@@ -123,8 +123,9 @@ impl<'t, 'c> Transaction<'t, 'c> {
         Ok(())
     }
 
-    /// Nothing that was known is believed any more.
+    /// Nothing that was known is believed any more; what a transaction that failed wrote is not there.
     pub(super) fn forget(&mut self) {
+        self.newest = self.newest_at_begin;
         self.known.clear();
         self.unsettled.clear();
         self.written.clear();
