@@ -62,11 +62,11 @@ impl Bench {
             let raw = self.raw()?;
             let (step, slow, each) = self.one(&format!("one-{round}.sqlite")).await?;
             let again = self.raw()?;
-            one.push((middle(vec![raw, again], 0.0), step, slow, each));
+            one.push((f64::midpoint(raw, again), step, slow, each));
             for (series, count) in many.iter_mut().zip(AT_ONCE) {
                 let raw = self.raw()?;
                 let each = self.many(&format!("many-{count}-{round}.sqlite"), count).await?;
-                series.push((raw, each));
+                series.push((f64::midpoint(raw, self.raw()?), each));
             }
         }
         let of = |take: fn(&(f64, f64, f64, f64)) -> f64| middle(one.iter().map(take).collect(), 0.5);
@@ -248,8 +248,9 @@ fn open(journal: &SqliteJournal, id: impl Into<String>) -> impl Future<Output = 
 /// The two records of a step, together about as large as one append.
 fn records(number: usize, impact: Impact) -> (Begin, Finish) {
     let key = StepKey::written(format!("main/{number}:send"), "send");
-    let input = toolwright::json!({ "to": "ann@example.org", "subject": "ducks", "number": number });
-    let output = toolwright::json!({ "id": number, "status": "sent" });
+    let number = number as u64;
+    let input = Value::object([("to", Value::from("ann@example.org")), ("subject", Value::from("ducks")), ("number", Value::from(number))]);
+    let output = Value::object([("id", Value::from(number)), ("status", Value::from("sent"))]);
     (Begin::new(key.clone(), Some(impact), input), Finish::ok(key, Some(output), EffectState::Happened))
 }
 

@@ -9,7 +9,7 @@ use toolwright::Value;
 use toolwright::journal::Record;
 
 use crate::blob::{Hash, hex};
-use crate::format;
+use crate::format::{self, OF_RUN};
 use crate::record::{self, COLUMNS, KeptValues, Read, START, kind};
 use crate::wire::{Fallible, Trouble};
 
@@ -177,9 +177,13 @@ pub(crate) fn export(connection: &Connection, run: Option<&str>, out: &mut dyn W
 }
 
 fn forward(connection: &Connection, exporting: &mut Exporting<'_>, last: &mut i64, wanted: Option<i64>) -> Fallible<()> {
-    let whose = if wanted.is_some() { "run = ?2" } else { "?2 IS NULL" };
-    let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM events WHERE id > ?1 AND {whose} ORDER BY id"))?;
-    let mut rows = statement.query((*last, wanted))?;
+    let whose = if wanted.is_some() { format!("run = ?3 AND id IN {OF_RUN}") } else { "id > ?2 AND ?3 IS NULL".to_owned() };
+    let newest: Option<i64> = match wanted {
+        Some(key) => Some(connection.query_row("SELECT last FROM runs WHERE key = ?1", [key], |row| row.get(0))?),
+        None => None,
+    };
+    let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM events WHERE {whose} ORDER BY id"))?;
+    let mut rows = statement.query((newest, *last, wanted))?;
     while let Some(row) = rows.next()? {
         let read = Read::of(row)?;
         exporting.record(connection, &read, wanted)?;

@@ -40,6 +40,7 @@ CREATE TABLE runs (
   code TEXT,
   begun INTEGER NOT NULL,
   count INTEGER NOT NULL,
+  last INTEGER NOT NULL,
   head BLOB NOT NULL
 );
 CREATE INDEX runs_open ON runs (open) WHERE open = 1;
@@ -54,6 +55,7 @@ CREATE TABLE claims (
 CREATE TABLE events (
   id INTEGER PRIMARY KEY,
   run INTEGER NOT NULL,
+  prev INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   kind INTEGER NOT NULL,
@@ -65,7 +67,6 @@ CREATE TABLE events (
   chain BLOB NOT NULL,
   body TEXT NOT NULL
 );
-CREATE INDEX events_by_run ON events (run);
 CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body TEXT NOT NULL);
 CREATE TABLE uses (run INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (run, blob)) WITHOUT ROWID;
 CREATE INDEX uses_by_blob ON uses (blob);
@@ -77,6 +78,14 @@ CREATE TABLE pruned (
   head BLOB NOT NULL
 );
 "];
+
+/// The records of one run, from the newest (`?1`) back to the one after `?2`: each knows the one before it. An index would
+/// have every commit of many runs write a page for each of them.
+pub(crate) const OF_RUN: &str = "(WITH RECURSIVE back (id, prev) AS (
+    SELECT id, prev FROM events WHERE id = ?1 AND id > ?2
+    UNION ALL
+    SELECT events.id, events.prev FROM back JOIN events ON events.id = back.prev WHERE back.prev < back.id AND back.prev > ?2
+  ) SELECT id FROM back)";
 
 /// Which form this version writes.
 pub(crate) fn version() -> i32 {

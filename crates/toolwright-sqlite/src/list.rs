@@ -7,16 +7,17 @@ use rusqlite::{Connection, Statement};
 use toolwright::journal::StepKey;
 use toolwright::{Text, Timestamp};
 
+use crate::format::OF_RUN;
 use crate::owner;
 use crate::record::{class, kind, moment};
 use crate::view::{Open, RunFilter, RunStatus, RunSummary};
 use crate::wire::Fallible;
 
-const RUNS: &str = "SELECT runs.key, id, tool, code, created, ended, runs.epoch, owner, begun, principal, session, open,
+const RUNS: &str = "SELECT last, id, tool, code, created, ended, runs.epoch, owner, begun, principal, session, open,
     ifnull(handle, ''), ifnull(held, 0)
     FROM runs LEFT JOIN claims ON claims.run = runs.key AND claims.epoch = runs.epoch
     WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR created >= ?2) AND (?3 IS NULL OR id = ?3) ORDER BY runs.key DESC";
-const CALLS: &str = "SELECT epoch, kind, class, at, path, tool FROM events WHERE run = ?1 AND kind BETWEEN 2 AND 5 ORDER BY id";
+const CALLS: &str = "SELECT epoch, kind, class, at, path, tool FROM events WHERE kind BETWEEN 2 AND 5 AND id IN";
 
 fn time(at: Option<i64>) -> Option<Timestamp> {
     at.map(|at| Timestamp(at.unsigned_abs()))
@@ -26,7 +27,7 @@ fn time(at: Option<i64>) -> Option<Timestamp> {
 pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -> Fallible<Vec<RunSummary>> {
     let transaction = connection.unchecked_transaction()?;
     let mut statement = transaction.prepare(RUNS)?;
-    let mut calls = transaction.prepare(CALLS)?;
+    let mut calls = transaction.prepare(&format!("{CALLS} {OF_RUN} ORDER BY id"))?;
     let text = |text: &Option<Text>| text.as_ref().map(ToString::to_string);
     let mut rows = statement.query((text(&filter.tool), moment(filter.since), text(&filter.id)))?;
     let mut alive: HashMap<String, bool> = HashMap::new();
@@ -36,7 +37,7 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
         if filter.newest.is_some_and(|newest| found.len() >= newest) {
             break;
         }
-        let (key, open): (i64, bool) = (row.get(0)?, row.get(11)?);
+        let (last, open): (i64, bool) = (row.get(0)?, row.get(11)?);
         let (handle, held): (String, bool) = (row.get(12)?, row.get(13)?);
         let text = |at: usize| row.get::<_, Option<String>>(at).map(|text| text.map(Text::from));
         let mut run = RunSummary {
@@ -63,7 +64,7 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
         let may_doubt = matches!(plain, RunStatus::Interrupted | RunStatus::Failed);
         if wanted(plain) || (may_doubt && wanted(RunStatus::InDoubt)) {
             if plain != RunStatus::Succeeded {
-                run.waits = waits(&mut calls, key, at_work.then_some(run.epoch))?;
+                run.waits = waits(&mut calls, last, at_work.then_some(run.epoch))?;
             }
             run.status = if may_doubt && !run.waits.is_empty() { RunStatus::InDoubt } else { plain };
             if wanted(run.status) {
@@ -88,10 +89,10 @@ struct Call {
 
 /// The calls of a run that are in doubt, by the rules of [`toolwright::journal::admit`]. Those that began under the claim
 /// that is at work now are at work themselves.
-fn waits(calls: &mut Statement<'_>, run: i64, at_work: Option<u64>) -> Fallible<Vec<Open>> {
+fn waits(calls: &mut Statement<'_>, last: i64, at_work: Option<u64>) -> Fallible<Vec<Open>> {
     let mut found: Vec<Call> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    let mut rows = calls.query([run])?;
+    let mut rows = calls.query([last, 0])?;
     while let Some(row) = rows.next()? {
         let (what, says): (u8, u8) = (row.get(1)?, row.get(2)?);
         let begins_once = what == kind::BEGIN && says == class::BEGIN_ONCE;

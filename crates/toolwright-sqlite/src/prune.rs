@@ -8,6 +8,7 @@ use toolwright::journal::JournalErrorKind;
 use toolwright::{JournalError, Text};
 
 use crate::blob::Hash;
+use crate::format::OF_RUN;
 use crate::owner;
 use crate::record::{START, moment};
 use crate::view::{Prune, Pruned};
@@ -115,11 +116,11 @@ fn take_out(connection: &Connection, chosen: &[Chosen], bytes_max: Option<u64>, 
         if enough {
             break;
         }
-        let row = "SELECT count, head, (SELECT max(id) FROM events WHERE run = ?1) FROM runs WHERE key = ?1";
+        let row = "SELECT count, head, last FROM runs WHERE key = ?1";
         let found = connection.query_row(row, [key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Hash>(1)?, row.get::<_, i64>(2)?)));
         // Somebody else took it out in between.
         let Some((records, head, last_event)) = found.optional()? else { continue };
-        delete(connection, *key)?;
+        delete(connection, *key, last_event)?;
         let mut gap = Gap { first: *key, last: *key, records, last_event, head: START };
         if gaps.last().is_some_and(|before| before.last + 1 == *key)
             && let Some(before) = gaps.pop()
@@ -138,10 +139,11 @@ fn take_out(connection: &Connection, chosen: &[Chosen], bytes_max: Option<u64>, 
     Ok(enough)
 }
 
-fn delete(connection: &Connection, key: i64) -> Fallible<()> {
+fn delete(connection: &Connection, key: i64, last: i64) -> Fallible<()> {
     let mut of = connection.prepare("SELECT blob FROM uses WHERE run = ?1")?;
     let blobs: Vec<i64> = of.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    for from in ["events WHERE run", "claims WHERE run", "uses WHERE run", "runs WHERE key"] {
+    connection.execute(&format!("DELETE FROM events WHERE id IN {OF_RUN}"), [last, 0])?;
+    for from in ["claims WHERE run", "uses WHERE run", "runs WHERE key"] {
         connection.execute(&format!("DELETE FROM {from} = ?1"), [key])?;
     }
     for blob in blobs {

@@ -7,22 +7,23 @@ use toolwright::Text;
 use toolwright::journal::{Claimed, Record, RunHistory};
 
 use crate::blob::Hash;
+use crate::format::OF_RUN;
 use crate::record::{self, COLUMNS, KeptValues, Read, kind};
 use crate::wire::{Fallible, Trouble};
 
 /// Everything recorded of a run, each record as it was written.
 pub(crate) fn history(connection: &Connection, id: &str) -> Fallible<Option<RunHistory>> {
     let transaction = connection.unchecked_transaction()?;
-    let row = "SELECT key, count, head, epoch, open FROM runs WHERE id = ?1";
+    let row = "SELECT last, count, head, epoch, open FROM runs WHERE id = ?1";
     let row = transaction.query_row(row, [id], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Hash>(2)?, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
     });
-    let Some((key, count, head, epoch, open)) = row.optional()? else { return Ok(None) };
+    let Some((last, count, head, epoch, open)) = row.optional()? else { return Ok(None) };
     let mut blob = transaction.prepare("SELECT body FROM blobs WHERE hash = ?1")?;
     let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
     let mut values = KeptValues { find: Some(&mut find), known: HashMap::new() };
-    let mut events = transaction.prepare(&format!("SELECT {COLUMNS} FROM events WHERE run = ?1 ORDER BY id"))?;
-    let mut rows = events.query([key])?;
+    let mut events = transaction.prepare(&format!("SELECT {COLUMNS} FROM events WHERE id IN {OF_RUN} ORDER BY id"))?;
+    let mut rows = events.query([last, 0])?;
     let (mut chain, mut first, mut newest, mut records, mut seq) = (record::START, None, None, Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let read = Read::of(row)?;

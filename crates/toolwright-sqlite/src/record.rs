@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolwright::journal::{Begin, Claim, Claimed, End, Finish, Record, Resolution, Resolved, RunRecord, StepKey, Verdict};
-use toolwright::{EffectState, Impact, Timestamp, Value};
+use toolwright::{EffectState, Impact, JournalError, Timestamp, Value};
 
 use crate::blob::{self, Blob, Cutter, Hash, Joiner, Known};
 use crate::wire::{Fallible, Trouble};
@@ -72,9 +72,14 @@ pub(crate) fn moment(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| i64::try_from(at.0).unwrap_or(i64::MAX))
 }
 
+/// Bytes that most records have room in.
+const PRINTED_BYTES: usize = 512;
+
 fn printed(body: &impl Serialize) -> Fallible<String> {
-    serde_json::to_string(body)
-        .map_err(|error| Trouble::No(toolwright::JournalError::unwritable(format!("a record cannot be printed: {error}"))))
+    let unprintable = |error: &dyn std::fmt::Display| JournalError::unwritable(format!("a record cannot be printed: {error}"));
+    let mut text = Vec::with_capacity(PRINTED_BYTES);
+    serde_json::to_writer(&mut text, body).map_err(|error| unprintable(&error))?;
+    Ok(String::from_utf8(text).map_err(|error| unprintable(&error))?)
 }
 
 /// The values of a record that may be kept by content.

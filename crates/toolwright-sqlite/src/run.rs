@@ -1,6 +1,7 @@
 //! One claimed run, as the runtime sees it. Records are printed here, on the caller's thread; the writer orders them.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -36,6 +37,20 @@ impl RunState {
     }
 }
 
+/// Places of which there may be a record, by a hash: two that share one are only looked up in the file without need.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    hashes: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Seen {
+    /// Whether there was none of this place.
+    pub(crate) fn insert(&mut self, key: &StepKey) -> bool {
+        self.hashes.insert(self.hasher.hash_one(key.place()))
+    }
+}
+
 /// One claim.
 #[derive(Debug)]
 pub(crate) struct ClaimState {
@@ -45,12 +60,11 @@ pub(crate) struct ClaimState {
     pub(crate) run: Arc<RunState>,
     /// Why nothing more of it is written.
     poison: OnceLock<JournalError>,
-    /// Places of which there may be a record.
-    seen: Mutex<HashSet<String>>,
+    seen: Mutex<Seen>,
 }
 
 impl ClaimState {
-    pub(crate) fn new(key: i64, id: Text, epoch: u64, run: Arc<RunState>, seen: HashSet<String>) -> Self {
+    pub(crate) fn new(key: i64, id: Text, epoch: u64, run: Arc<RunState>, seen: Seen) -> Self {
         Self { key, id, epoch, run, poison: OnceLock::new(), seen: Mutex::new(seen) }
     }
 
@@ -126,14 +140,13 @@ impl Held {
     fn begin_now(&self, begin: Begin) -> Result<Later<'_, Admission>, JournalError> {
         let claim = &self.grip.claim;
         claim.check()?;
-        let place = begin.key.place();
         let waits = record::has_effect(&begin);
-        let asked = (claim.epoch > 1 || begin.key.may_repeat()).then(|| begin.clone());
-        let row = self.told(record::begin(begin, &self.journal.known))?;
         // INVARIANT: whoever finds a place unseen has queued its record before anybody else looks.
         let mut seen = claim.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let unseen = seen.insert(place);
-        let asked = asked.filter(|_| !unseen).map(Box::new);
+        let unseen = seen.insert(&begin.key);
+        let may_be_there = !unseen && (claim.epoch > 1 || begin.key.may_repeat());
+        let asked = may_be_there.then(|| Box::new(begin.clone()));
+        let row = self.told(record::begin(begin, &self.journal.known))?;
         if !waits && asked.is_none() && self.grip.queue.has_room() {
             self.grip.queue.push(Job::Begin { claim: claim.clone(), row, asked: None, answer: None })?;
             return Ok(Eventually::Now(Ok(Admission::Proceed { attempt: 1 })));

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use toolwright::journal::Record;
 
 use crate::blob::{self, Hash, hex};
-use crate::format;
+use crate::format::{self, OF_RUN};
 use crate::owner;
 use crate::record::{self, COLUMNS, KeptValues, Read, kind};
 use crate::torn;
@@ -119,11 +119,12 @@ fn keys(connection: &Connection, looking: &mut Looking<'_>) -> Fallible<Vec<(i64
 
 /// The number of records that a run says it has.
 fn run(connection: &Connection, key: i64, id: &str, looking: &mut Looking<'_>) -> Fallible<i64> {
-    let row = "SELECT count, head, epoch, open, begun, tool FROM runs WHERE key = ?1";
-    let (count, head, epoch, open, begun, tool): (i64, Hash, i64, bool, i64, String) =
-        connection.query_row(row, [key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?)))?;
-    let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM events WHERE run = ?1 ORDER BY id"))?;
-    let mut rows = statement.query([key])?;
+    let row = "SELECT count, head, epoch, open, begun, tool, last FROM runs WHERE key = ?1";
+    let (count, head, epoch, open, begun, tool, last): (i64, Hash, i64, bool, i64, String, i64) =
+        connection
+            .query_row(row, [key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?)))?;
+    let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM events WHERE id IN {OF_RUN} ORDER BY id"))?;
+    let mut rows = statement.query([last, 0])?;
     let (mut chain, mut seq, mut newest, mut intents, mut ended, mut whole) = (record::START, 0, 1, 0, false, true);
     while let Some(row) = rows.next()? {
         let read = Read::of(row)?;

@@ -33,6 +33,8 @@ pub(super) struct Known {
     pub(super) epoch: u64,
     pub(super) count: i64,
     pub(super) head: Hash,
+    /// Its newest record.
+    pub(super) last: i64,
     pub(super) begun: i64,
     pub(super) open: bool,
     /// Its row is to be written again before the commit.
@@ -172,6 +174,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
                     head: row.get(2)?,
                     begun: row.get(3)?,
                     open: row.get(4)?,
+                    last: row.get(5)?,
                     unsettled: false,
                     index: Index::default(),
                 })
@@ -183,7 +186,8 @@ impl<'t, 'c> Transaction<'t, 'c> {
     }
 
     pub(super) fn is_new(&mut self, key: i64) {
-        let known = Known { epoch: 1, count: 0, head: record::START, begun: 0, open: true, unsettled: false, index: Index::default() };
+        let known =
+            Known { epoch: 1, count: 0, head: record::START, last: 0, begun: 0, open: true, unsettled: false, index: Index::default() };
         self.known.insert(key, known);
     }
 
@@ -193,18 +197,20 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let parts = i64::try_from(row.parts.len()).unwrap_or(i64::MAX);
         let known = self.known(key, id)?;
         let epoch = i64::try_from(known.epoch).unwrap_or(i64::MAX);
-        let (seq, Row { kind, class, at, path, tool, body, .. }) = (known.count, row);
+        let (seq, prev) = (known.count, known.last);
+        let Row { kind, class, at, path, tool, body, .. } = row;
         let columns = Columns { seq, epoch, kind: *kind, class: *class, at: *at, parts, path, tool };
         let head = chain(&known.head, &columns, body);
         for blob in &row.parts {
             self.keep(key, blob)?;
         }
-        self.sql.insert_event.execute(params![event, key, seq, epoch, kind, class, at, path, tool, parts, &head[..], body])?;
+        self.sql.insert_event.execute(params![event, key, prev, seq, epoch, kind, class, at, path, tool, parts, &head[..], body])?;
         fault!("between-inserts");
         self.newest = event;
         let known = self.known(key, id)?;
         known.count += 1;
         known.head = head;
+        known.last = event;
         known.begun += i64::from(*kind == kind::BEGIN);
         if !std::mem::replace(&mut known.unsettled, true) {
             self.unsettled.push(key);
@@ -224,7 +230,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
         if let Some(known) = self.known.get_mut(&key)
             && std::mem::take(&mut known.unsettled)
         {
-            self.sql.settle.execute(params![key, known.count, &known.head[..], known.begun])?;
+            self.sql.settle.execute(params![key, known.count, &known.head[..], known.begun, known.last])?;
         }
         Ok(())
     }
@@ -280,17 +286,17 @@ impl<'t, 'c> Transaction<'t, 'c> {
 
     /// The records of one place, in order, with their claims.
     fn records(&mut self, key: i64, id: &str, place: &str) -> Fallible<Vec<(u64, Record)>> {
-        let looked_at = self.known(key, id)?.index.looked_at;
-        let later = self.sql.later.query_map([key, looked_at], |row| {
+        let known = self.known(key, id)?;
+        let (last, looked_at) = (known.last, known.index.looked_at);
+        let later = self.sql.later.query_map([last, looked_at], |row| {
             Ok((row.get::<_, i64>(0)?, StepKey::written(row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
         })?;
         let later = later.collect::<rusqlite::Result<Vec<_>>>()?;
-        let newest = self.newest;
         let index = &mut self.known(key, id)?.index;
         for (event, key) in later {
             index.by_place.entry(key.place()).or_default().push(event);
         }
-        index.looked_at = newest;
+        index.looked_at = last;
         let events = index.by_place.get(place).cloned().unwrap_or_default();
         let mut values = HashMap::new();
         events.into_iter().map(|event| self.record(event, &mut values)).collect()
@@ -330,8 +336,8 @@ impl<'t, 'c> Transaction<'t, 'c> {
     fn answer_of(&mut self, id: &str, path: &str, resolution: &Resolution) -> Fallible<()> {
         let key: Option<i64> = self.sql.find_run.query_row([id], |row| row.get(0)).optional()?;
         let key = key.ok_or_else(|| JournalError::unknown_run(id))?;
-        let tool: Option<String> = self.sql.tool_at.query_row(params![key, path], |row| row.get(0)).optional()?;
-        self.known(key, id)?;
+        let last = self.known(key, id)?.last;
+        let tool: Option<String> = self.sql.tool_at.query_row(params![last, 0, path], |row| row.get(0)).optional()?;
         self.answer(key, &StepKey::written(path, tool.unwrap_or_default()), resolution)
     }
 
@@ -354,9 +360,8 @@ impl<'t, 'c> Transaction<'t, 'c> {
         self.sql.release.execute(params![claim.key, i64::try_from(claim.epoch).unwrap_or(i64::MAX)])?;
         if self.states.get(&claim.key).is_some_and(|state| state.strong_count() <= 1) {
             self.states.remove(&claim.key);
-            self.known.remove(&claim.key).filter(|known| known.unsettled).map_or(Ok(()), |known| {
-                self.sql.settle.execute(params![claim.key, known.count, &known.head[..], known.begun]).map(|_| ())
-            })?;
+            self.settle_one(claim.key)?;
+            self.known.remove(&claim.key);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Claiming a run: making it, or opening it again under a new claim.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -12,14 +12,14 @@ use super::apply::Transaction;
 use crate::blob::Hash;
 use crate::owner;
 use crate::record::{self, First, KeptValues, Read, Row, kind};
-use crate::run::{ClaimState, Grip, Live, RunState};
+use crate::run::{ClaimState, Grip, Live, RunState, Seen};
 use crate::wire::{Fallible, Trouble};
 
 /// What matters of a run that is opened again.
 struct Past {
     first: First,
     newest: Claimed,
-    places: HashSet<String>,
+    places: Seen,
     ended: bool,
 }
 
@@ -50,7 +50,7 @@ impl Transaction<'_, '_> {
         self.insert_claim(key, 1, claim)?;
         self.is_new(key);
         self.insert(key, &run.id, row)?;
-        Ok(self.grip(key, &run.id, 1, HashSet::new()))
+        Ok(self.grip(key, &run.id, 1, Seen::default()))
     }
 
     fn reopen(&mut self, key: i64, run: &RunRecord, claim: &Claim) -> Fallible<Grip> {
@@ -84,16 +84,16 @@ impl Transaction<'_, '_> {
 
     /// Reads a run, record by record, and looks whether each is as it was written.
     fn past(&mut self, key: i64, id: &str) -> Fallible<Past> {
-        let (epoch, count, head, open) = {
+        let (epoch, count, head, open, last) = {
             let known = self.known(key, id)?;
-            (known.epoch, known.count, known.head, known.open)
+            (known.epoch, known.count, known.head, known.open, known.last)
         };
         let mut chain = record::START;
-        let (mut first, mut newest, mut places, mut ended, mut seq) = (None, None, HashSet::new(), false, 0);
+        let (mut first, mut newest, mut places, mut ended, mut seq) = (None, None, Seen::default(), false, 0);
         let blob = &mut self.sql.blob;
         let mut find = |hash: &Hash| Ok(blob.query_row([&hash[..]], |row| row.get(0)).optional()?);
         let mut values = KeptValues { find: Some(&mut find), known: HashMap::new() };
-        let mut rows = self.sql.events.query([key])?;
+        let mut rows = self.sql.events.query([last, 0])?;
         while let Some(row) = rows.next()? {
             let read = Read::of(row)?;
             chain = record::follows(&read, id, seq, &chain)?;
@@ -106,7 +106,7 @@ impl Transaction<'_, '_> {
                 }
                 kind::CLAIMED => newest = Some(record::as_claimed(&read)?),
                 kind::END => {}
-                _ => drop(places.insert(StepKey::written(read.path, read.tool).place())),
+                _ => _ = places.insert(&StepKey::written(read.path, read.tool)),
             }
             // As `RunHistory::end`: what came last of the two.
             ended = matches!(read.kind, kind::END) || (ended && read.kind != kind::CLAIMED);
@@ -119,7 +119,7 @@ impl Transaction<'_, '_> {
         }
     }
 
-    fn grip(&mut self, key: i64, id: &Text, epoch: u64, seen: HashSet<String>) -> Grip {
+    fn grip(&mut self, key: i64, id: &Text, epoch: u64, seen: Seen) -> Grip {
         let state = self.states.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
             let state = Arc::new(RunState { newest: AtomicU64::new(epoch), live: Mutex::new(Live::default()) });
             self.states.insert(key, Arc::downgrade(&state));

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 
+use crate::format::OF_RUN;
 use crate::record::COLUMNS;
 use crate::wire::Fallible;
 
@@ -40,20 +41,20 @@ impl<'c> Statements<'c> {
             data_version: of("PRAGMA data_version")?,
             newest: of("SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(last_event) FROM pruned), 0))")?,
             find_run: of("SELECT key FROM runs WHERE id = ?1")?,
-            run: of("SELECT epoch, count, head, begun, open FROM runs WHERE key = ?1")?,
-            insert_run: of("INSERT INTO runs (id, tool, created, session, principal, owner, epoch, open, begun, count, head)
-                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 1, 0, 0, ?7)")?,
+            run: of("SELECT epoch, count, head, begun, open, last FROM runs WHERE key = ?1")?,
+            insert_run: of("INSERT INTO runs (id, tool, created, session, principal, owner, epoch, open, begun, count, last, head)
+                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 1, 0, 0, 0, ?7)")?,
             reopen: of("UPDATE runs SET epoch = ?2, owner = ?3, open = 1, ended = NULL, code = NULL WHERE key = ?1")?,
-            settle: of("UPDATE runs SET count = ?2, head = ?3, begun = ?4 WHERE key = ?1")?,
+            settle: of("UPDATE runs SET count = ?2, head = ?3, begun = ?4, last = ?5 WHERE key = ?1")?,
             end: of("UPDATE runs SET open = 0, ended = ?2, code = ?3 WHERE key = ?1")?,
             insert_claim: of("INSERT INTO claims VALUES (?1, ?2, ?3, 1, ?4)")?,
             claim: of("SELECT handle, held, claim FROM claims WHERE run = ?1 AND epoch = ?2")?,
             release: of("UPDATE claims SET held = 0 WHERE run = ?1 AND epoch = ?2")?,
-            insert_event: of("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?,
+            insert_event: of("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?,
             event: events("id = ?1")?,
-            events: events("run = ?1 ORDER BY id")?,
-            later: of("SELECT id, path, tool FROM events WHERE run = ?1 AND id > ?2 AND kind BETWEEN 2 AND 5 ORDER BY id")?,
-            tool_at: of("SELECT tool FROM events WHERE run = ?1 AND kind = 2 AND path = ?2 LIMIT 1")?,
+            events: events(&format!("id IN {OF_RUN} ORDER BY id"))?,
+            later: of(&format!("SELECT id, path, tool FROM events WHERE id IN {OF_RUN} AND kind BETWEEN 2 AND 5 ORDER BY id"))?,
+            tool_at: of(&format!("SELECT tool FROM events WHERE id IN {OF_RUN} AND kind = 2 AND path = ?3 LIMIT 1"))?,
             find_blob: of("SELECT id FROM blobs WHERE hash = ?1")?,
             insert_blob: of("INSERT INTO blobs (hash, body) VALUES (?1, ?2)")?,
             blob: of("SELECT body FROM blobs WHERE hash = ?1")?,
