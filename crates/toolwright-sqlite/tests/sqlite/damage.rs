@@ -38,7 +38,7 @@ fn copy_owners(from: &Path, to: &Path) {
 }
 
 /// The same files under another name.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     for ending in ["", "-wal"] {
         if beside(from, ending).exists() {
             std::fs::copy(beside(from, ending), beside(to, ending)).unwrap();

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod damage;
+mod field;
 mod listing;
 mod owners;
 mod pruning;
