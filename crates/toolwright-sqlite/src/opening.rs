@@ -12,9 +12,9 @@ use crate::owner::{self, Opening, Owner, beside};
 use crate::verify;
 use crate::wire::{Fallible, Trouble, corrupt};
 
-/// A log of fewer bytes stays when the journal is closed: copying it into the file would have the one who closes wait for
-/// the disk.
-pub(crate) const LOG_BYTES_KEPT: u64 = 1024 * 1024;
+/// A log of fewer bytes stays when the journal is closed: copying it would have the one who closes wait for the disk. A
+/// longer one is copied into the file: whoever opens it next reads all of it.
+pub(crate) const LOG_BYTES_KEPT: u64 = 256 * 1024;
 
 /// Opens the file, or makes it, and takes a lock of its own.
 pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Fallible<(Connection, Owner)> {

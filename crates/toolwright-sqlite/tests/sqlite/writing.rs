@@ -120,6 +120,9 @@ async fn where_there_is_no_room_nothing_is_begun_and_nothing_is_lost() {
     assert!(end.kind == JournalErrorKind::Unwritable && end.reason.contains("is full"), "{end}");
     let next = run.begin(intent("main/999:a", Impact::None, json!({}))).get().await.unwrap_err();
     assert!(next.reason.contains("an earlier record of run `r1` was not written"), "{next}");
+    // What was taken back is not noted as being on the disk.
+    assert!(claim(&journal, &"long id ".repeat(20_000)).await.is_err());
+    journal.flush().unwrap();
     drop((run, other, journal));
     let journal = SqliteJournal::open(&path).unwrap();
     let history = journal.load("r1").get().await.unwrap().unwrap();
