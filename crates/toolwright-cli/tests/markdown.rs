@@ -319,6 +319,8 @@ fn run_case(folder: &Path, file: &str, words: &[String], case: &mut String) -> V
 }
 
 fn run(folder: &Path, file: &str, words: &[String], case: &str) -> Output {
+    // What an earlier build left there is none of this one's business.
+    let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("toolwright.yaml"), file).unwrap();
     let mut command = toolwright();
