@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use toolwright_sqlite::SqliteJournal;
 
-use crate::args::{Cli, Command, Common, JournalAt};
+use crate::args::{Cli, Command, Common, Format, JournalAt};
 use crate::code;
 use crate::command;
 use crate::config::{Config, Layer, load};
@@ -246,7 +246,15 @@ impl App {
             move || journal::read(&path, named)
         });
         match opened.await? {
-            Ok(journal) => Ok(journal.map(|journal| (journal, path))),
+            Ok(journal) => {
+                if let Some(Err(error)) = journal.as_ref().map(SqliteJournal::intact)
+                    && self.output.format != Format::Json
+                {
+                    let error = crate::style::flat(&error.to_string());
+                    self.output.note(&format!("warning: {error}; `toolwright journal verify` says more\n"));
+                }
+                Ok(journal.map(|journal| (journal, path)))
+            }
             Err(finding) => Err(self.fail(vec![*finding], Exit::JournalUnavailable)),
         }
     }

@@ -70,10 +70,17 @@ impl Place {
 pub(crate) fn open(path: &Path) -> Result<SqliteJournal, Box<Finding>> {
     prepare(path).map_err(|why| Box::new(unusable(path, &why).help(help(path))))?;
     SqliteJournal::open(path).map_err(|error| {
-        let help = if error.kind == JournalErrorKind::Corrupt { DAMAGED.to_owned() } else { help(path) };
+        let help = match error.kind {
+            JournalErrorKind::Corrupt => DAMAGED.to_owned(),
+            JournalErrorKind::Foreign => FOREIGN.to_owned(),
+            _ => help(path),
+        };
         Box::new(of_error(path, &error).help(help))
     })
 }
+
+/// What to do about a file that is no journal.
+const FOREIGN: &str = "nothing was started; name another with `--journal PATH`, or keep nothing with `--journal none`";
 
 /// What to do about a journal that lost records.
 const DAMAGED: &str = "nothing was started; `toolwright journal verify` says what is wrong, `toolwright journal recover` goes on with what is \

@@ -206,11 +206,11 @@ pub(crate) fn check(connection: &Connection, path: &Path, writes: bool) -> Falli
         return Err(Trouble::No(crate::wire::corrupt(&path.display(), "it is empty, though it was a journal")));
     }
     if application != APPLICATION_ID {
-        return Err(Trouble::No(crate::wire::corrupt(&path.display(), "it is a SQLite file, and no journal of Toolwright's")));
+        return Err(Trouble::No(crate::wire::foreign(&path.display(), "it is a SQLite file, and no journal of Toolwright's")));
     }
     if form > version() {
         let what = format!("it has form {form}, and {} is the newest known here: a newer version of Toolwright wrote it", version());
-        return Err(Trouble::No(crate::wire::corrupt(&path.display(), &what)));
+        return Err(Trouble::No(crate::wire::foreign(&path.display(), &what)));
     }
     if form < version() && writes {
         connection.execute_batch("BEGIN IMMEDIATE")?;

@@ -244,6 +244,15 @@ impl SqliteJournal {
         self.0.blocking(|connection| export::export(connection, run, out))
     }
 
+    /// Whether everything is there that was said to be on the disk, as far as that can be told at once; [`verify`](Self::verify)
+    /// looks at each record. Who only reads sees what is left. Blocks.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Corrupt`] when it was cut, or put back from an older copy, or cannot be read.
+    pub fn intact(&self) -> Result<(), JournalError> {
+        self.0.blocking(|connection| verify::lost(connection, &self.0.file))
+    }
+
     /// Takes runs out, and makes the file smaller. A run that is at work is never taken out. Blocks.
     ///
     /// # Errors
@@ -260,6 +269,8 @@ impl SqliteJournal {
 fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
     #[cfg(feature = "faults")]
     let options = SqliteOptions { bytes_max: options.bytes_max.or_else(crate::fault::bytes_max), ..options };
+    // What lies beside a journal lies beside the file itself, by whichever name it is opened.
+    let file = std::fs::canonicalize(&file).unwrap_or(file);
     let owners = owner::directory(&file);
     let queue = Arc::new(Queued::new());
     let inner = |writer| Inner {
@@ -270,6 +281,9 @@ fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
         known: Mutex::default(),
         writer: Mutex::new(writer),
     };
+    if !owners.exists() {
+        opening::is_no_strangers(&file)?;
+    }
     if options.read_only {
         if !file.exists() {
             let reason = format!("there is no journal `{}`", file.display());

@@ -75,6 +75,12 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
     Ok(found)
 }
 
+/// Whether a call of the run that ends with this record is in doubt.
+pub(crate) fn is_in_doubt(connection: &Connection, last: i64) -> Fallible<bool> {
+    let mut calls = connection.prepare(&format!("{CALLS} {OF_RUN} ORDER BY id"))?;
+    Ok(!waits(&mut calls, last, None)?.is_empty())
+}
+
 /// One call that may not be repeated unseen, as far as its records were read.
 struct Call {
     path: String,

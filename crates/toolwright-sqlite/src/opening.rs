@@ -1,16 +1,18 @@
 //! Opening a file for writing: one process at a time looks at it before anybody writes, so that a file that lost what was
 //! on the disk is found out, and left as it is.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use toolwright::JournalError;
 
 use crate::format::{self, unwritable};
 use crate::journal::{SqliteOptions, Synchronous};
 use crate::owner::{self, Opening, Owner, beside};
 use crate::verify;
-use crate::wire::{Fallible, Trouble, corrupt};
+use crate::wire::{Fallible, Trouble, corrupt, foreign};
 
 /// A log of fewer bytes stays when the journal is closed: copying it would have the one who closes wait for the disk. A
 /// longer one is copied into the file: whoever opens it next reads all of it.
@@ -19,7 +21,15 @@ pub(crate) const LOG_BYTES_KEPT: u64 = 256 * 1024;
 /// Opens the file, or makes it, and takes a lock of its own.
 pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Fallible<(Connection, Owner)> {
     let known = owners.exists();
+    if !known && file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        // Nothing is made beside a file that is no journal.
+        format::check(&format::reader(file)?, file, false)?;
+    }
     owner::make_directory(owners)?;
+    if owner::has_two_names(file) {
+        let reason = format!("`{}`: it has a second name (a hard link), under which others would not see who is at work", file.display());
+        return Err(Trouble::No(JournalError::unwritable(reason)));
+    }
     // Held until this journal has its own lock: whoever comes next sees it.
     let _opening = Opening::begin(owners)?;
     let length = file.metadata().map(|metadata| metadata.len()).ok();
@@ -67,6 +77,17 @@ pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Falli
         let _ = std::fs::remove_file(left.path);
     }
     Ok((connection, owner))
+}
+
+/// A file that never was a journal is no damaged one.
+pub(crate) fn is_no_strangers(file: &Path) -> Fallible<()> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut start = Vec::new();
+    let read = std::fs::File::open(file).and_then(|opened| opened.take(MAGIC.len() as u64).read_to_end(&mut start));
+    if read.is_ok() && !start.is_empty() && start != MAGIC {
+        return Err(Trouble::No(foreign(&file.display(), "it is no journal")));
+    }
+    Ok(())
 }
 
 fn make(file: &Path) -> Fallible<()> {

@@ -22,6 +22,31 @@ pub(crate) fn beside(journal: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What tells a file from another one of its name; none when it is not there.
+pub(crate) fn place_of(file: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(file).ok()?;
+    #[cfg(unix)]
+    let place = {
+        use std::os::unix::fs::MetadataExt;
+        (found.dev(), found.ino())
+    };
+    #[cfg(not(unix))]
+    let place = (0, u64::from(found.is_file()));
+    Some(place)
+}
+
+/// Whether the file has another name: what lies beside a journal would be looked for beside that one too.
+pub(crate) fn has_two_names(file: &Path) -> bool {
+    #[cfg(unix)]
+    let two = {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(file).is_ok_and(|found| found.nlink() > 1)
+    };
+    #[cfg(not(unix))]
+    let two = false;
+    two && file.is_file()
+}
+
 /// The directory of a journal's owners.
 pub(crate) fn directory(journal: &Path) -> PathBuf {
     beside(journal, ".owners")

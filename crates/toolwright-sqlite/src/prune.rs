@@ -9,6 +9,7 @@ use toolwright::{JournalError, Text};
 
 use crate::blob::Hash;
 use crate::format::OF_RUN;
+use crate::list;
 use crate::owner;
 use crate::record::{START, moment};
 use crate::view::{Prune, Pruned};
@@ -52,7 +53,7 @@ pub(crate) fn prune(connection: &Connection, file: &Path, what: &Prune) -> Falli
     let mut pruned = Pruned::default();
     if what.dry_run {
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        let taken = take_out(connection, &chosen, bytes_max, &mut pruned.runs);
+        let taken = take_out(connection, &chosen, named(what), bytes_max, &mut pruned.runs);
         let after = taken.and_then(|_| in_use(connection));
         connection.execute_batch("ROLLBACK")?;
         pruned.bytes = (before, after?.min(before));
@@ -60,7 +61,7 @@ pub(crate) fn prune(connection: &Connection, file: &Path, what: &Prune) -> Falli
     }
     for together in chosen.chunks(TOGETHER_MAX) {
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        let taken = take_out(connection, together, bytes_max, &mut pruned.runs).and_then(|enough| {
+        let taken = take_out(connection, together, named(what), bytes_max, &mut pruned.runs).and_then(|enough| {
             connection.execute_batch("COMMIT")?;
             Ok(enough)
         });
@@ -97,15 +98,26 @@ fn choose(connection: &Connection, file: &Path, what: &Prune) -> Fallible<Vec<Ch
         return Ok(Vec::new());
     }
     let keep = what.keep_newest.map_or(0, |keep| i64::try_from(keep).unwrap_or(i64::MAX));
-    let ended = "SELECT key, id FROM (SELECT key, id, ended FROM runs WHERE open = 0 ORDER BY key DESC LIMIT -1 OFFSET ?1)
+    let ended = "SELECT key, id, last, code IS NOT NULL
+        FROM (SELECT key, id, ended, last, code FROM runs WHERE open = 0 ORDER BY key DESC LIMIT -1 OFFSET ?1)
         WHERE ?2 IS NULL OR ended < ?2 ORDER BY key";
     let mut statement = connection.prepare(ended)?;
-    let chosen = statement.query_map(params![keep, moment(what.ended_before)], |row| Ok(Chosen { key: row.get(0)?, id: row.get(1)? }))?;
-    Ok(chosen.collect::<rusqlite::Result<_>>()?)
+    let found = statement.query_map(params![keep, moment(what.ended_before)], |row| {
+        Ok((Chosen { key: row.get(0)?, id: row.get(1)? }, row.get::<_, i64>(2)?, row.get::<_, bool>(3)?))
+    })?;
+    let mut chosen = Vec::new();
+    for found in found {
+        let (run, last, failed) = found?;
+        // Without its records, a call that nobody knows of would be made again.
+        if !failed || !list::is_in_doubt(connection, last)? {
+            chosen.push(run);
+        }
+    }
+    Ok(chosen)
 }
 
 /// Takes runs out, oldest first, until enough room is made; says whether it is.
-fn take_out(connection: &Connection, chosen: &[Chosen], bytes_max: Option<u64>, out: &mut Vec<Text>) -> Fallible<bool> {
+fn take_out(connection: &Connection, chosen: &[Chosen], named: bool, bytes_max: Option<u64>, out: &mut Vec<Text>) -> Fallible<bool> {
     let mut gaps: Vec<Gap> = Vec::new();
     let mut enough = false;
     for Chosen { key, id } in chosen {
@@ -116,9 +128,10 @@ fn take_out(connection: &Connection, chosen: &[Chosen], bytes_max: Option<u64>, 
         if enough {
             break;
         }
-        let row = "SELECT count, head, last FROM runs WHERE key = ?1";
-        let found = connection.query_row(row, [key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Hash>(1)?, row.get::<_, i64>(2)?)));
-        // Somebody else took it out in between.
+        let row = "SELECT count, head, last FROM runs WHERE key = ?1 AND (open = 0 OR ?2)";
+        let found = connection
+            .query_row(row, params![key, named], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Hash>(1)?, row.get::<_, i64>(2)?)));
+        // Somebody else took it out in between, or goes on with it.
         let Some((records, head, last_event)) = found.optional()? else { continue };
         delete(connection, *key, last_event)?;
         let mut gap = Gap { first: *key, last: *key, records, last_event, head: START };

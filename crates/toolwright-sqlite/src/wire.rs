@@ -110,6 +110,11 @@ fn sqlite(code: ErrorCode, extended_code: i32) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error { code, extended_code }, None)
 }
 
+/// Something else than a journal that can be used here.
+pub(crate) fn foreign(file: &impl std::fmt::Display, what: &str) -> JournalError {
+    JournalError::new(JournalErrorKind::Foreign, format!("`{file}`: {what}; the file is left as it is"))
+}
+
 /// A damaged journal, with the place.
 pub(crate) fn corrupt(file: &impl std::fmt::Display, what: &str) -> JournalError {
     JournalError::new(JournalErrorKind::Corrupt, format!("`{file}`: {what}; the file is left as it is"))

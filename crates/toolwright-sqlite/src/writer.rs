@@ -14,7 +14,7 @@ use toolwright::{JournalError, Text};
 use crate::answer::Promise;
 use crate::fault::fault;
 use crate::journal::Synchronous;
-use crate::owner::Owner;
+use crate::owner::{self, Owner};
 use crate::record::Row;
 use crate::run::{ClaimState, Grip};
 use crate::wire::{Fallible, Trouble, may_concern_one, stops, told};
@@ -283,7 +283,14 @@ impl Writer {
         let mut statements = Statements::new(connection)?;
         let mut transaction = Transaction::new(&mut statements, &self.owner.id, &self.file, &self.owners, &self.queue);
         let mut spare = Vec::new();
+        let place = owner::place_of(&self.file);
         while let Some(mut jobs) = self.queue.take(std::mem::take(&mut spare)) {
+            if owner::place_of(&self.file) != place {
+                let reason = format!("`{}`: it was taken away or replaced while it was in use", self.file.display());
+                let error = JournalError::unwritable(reason);
+                self.queue.stop(&error);
+                jobs.drain(..).for_each(|job| job.fail(&error));
+            }
             while !jobs.is_empty() {
                 let rest = if jobs.len() > BATCH_MAX { jobs.split_off(BATCH_MAX) } else { Vec::new() };
                 match group(connection, &mut transaction, &mut jobs) {

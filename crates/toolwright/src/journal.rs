@@ -89,6 +89,8 @@ pub enum JournalErrorKind {
     Unreadable,
     /// What was written is damaged, or of a form that this version does not know.
     Corrupt,
+    /// The place holds something else than a journal, or one that a newer version wrote.
+    Foreign,
     /// A newer claim has taken over the run; nothing more of the old one is written.
     Fenced,
     /// Somebody else holds the run, and the time of that claim is not over.
@@ -141,6 +143,7 @@ impl JournalError {
             JournalErrorKind::Corrupt => {
                 "nothing of the run is done again by itself; look at what can be read, and put back a copy of the journal"
             }
+            JournalErrorKind::Foreign => "name another place for the journal; what is there is left as it is",
             JournalErrorKind::Fenced => "let the other one go on; load the run to see how far it is",
             JournalErrorKind::Claimed => "wait until that claim is over, then try again",
             JournalErrorKind::Diverged => {
@@ -176,6 +179,7 @@ impl std::fmt::Display for JournalError {
             JournalErrorKind::Unwritable => "the journal cannot be written",
             JournalErrorKind::Unreadable => "the journal cannot be read",
             JournalErrorKind::Corrupt => "the journal is damaged",
+            JournalErrorKind::Foreign => "there is no journal that can be used",
             JournalErrorKind::Fenced => "somebody else has taken over this run",
             JournalErrorKind::Claimed => "somebody else is at work on this run",
             JournalErrorKind::Diverged => "a run of this id is there and is another one",

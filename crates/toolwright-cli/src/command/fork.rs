@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolwright::journal::RunHistory;
 use toolwright::{CallError, Fork, Journal, ResumeOptions, ToolResult};
 
-use super::resume::note_another_configuration;
+use super::resume::{is_there, note_another_configuration};
 use super::run::{Outcome, closed, ended, opened, ready, watched, written};
 use super::show::load;
 use crate::app::{App, Kept};
@@ -45,6 +45,7 @@ async fn begun(
     history: &RunHistory,
     path: &Path,
 ) -> Result<(Result<ToolResult, CallError>, Kept), Exit> {
+    is_there(app, host, history)?;
     let schema = ready(app, host, &history.run.tool)?.input.clone();
     let read = app.apart({
         let (base, given, pairs, schema) = (history.run.input.clone(), args.input.clone(), args.pairs.clone(), schema.clone());
@@ -72,6 +73,9 @@ async fn begun(
     };
     let result = watched(app, host, Some(&kept), work).await?;
     written(app, &journal).await;
+    // A fork of which nothing was written is none: what is to be done is to be done to the run that it was to come from.
+    let there = journal.load(&kept.id).get().await.is_ok_and(|run| run.is_some());
+    let kept = if there { kept } else { Kept { accepting: kept.accepting, ..app.kept(&history.run.id, &args.at) } };
     Ok((result, kept))
 }
 

@@ -52,23 +52,41 @@ async fn resumed(
     answer: Option<Answer>,
     path: &std::path::Path,
 ) -> Result<Resumed, Exit> {
+    is_there(app, host, history)?;
     let tool = ready(app, host, &history.run.tool)?.clone();
     let hidden: Vec<String> = input::hidden(&history.run.input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
     hidden.iter().for_each(|text| host.secrets.add(text));
+    let kept = app.kept(&history.run.id, &args.at);
+    let accepting = || ResumeOptions::new().accept(args.accept_changed.iter().map(String::as_str));
+    // An answer stands for good, so it is about the tools that the run began with, or about those that were accepted.
+    if answer.is_some()
+        && let Err(changed) = host.catalog.may_resume(history, &accepting())
+    {
+        return Ok((Err(changed), kept));
+    }
     let journal = app.journal_to_write(path).await?;
     if let Some(answer) = answer {
         answered(app, args, host, history, &journal, answer).await?;
     }
-    let kept = app.kept(&history.run.id, &args.at);
     let port: Arc<dyn Journal> = Arc::new(journal.clone());
     let work = |cancel, diagnostics| {
-        let options = ResumeOptions::new().accept(args.accept_changed.iter().map(String::as_str));
-        let options = options.cancel(cancel).diagnostics(diagnostics).clock(Arc::new(WallClock)).claimed_by(journal::owner(), None);
+        let options = accepting().cancel(cancel).diagnostics(diagnostics).clock(Arc::new(WallClock)).claimed_by(journal::owner(), None);
         host.catalog.resume_run(&port, &history.run.id, (), options)
     };
     let result = watched(app, host, Some(&kept), work).await?;
     written(app, &journal).await;
     Ok((result, kept))
+}
+
+/// The root tool must have kept its name.
+pub(super) fn is_there(app: &App, host: &Host, history: &RunHistory) -> Result<(), Exit> {
+    let root = history.run.tool.as_str();
+    if host.find(root).is_some() || host.missing_source().is_some() {
+        return Ok(());
+    }
+    let message = format!("the run began with `{}`, and no tool has that id now", one_line(root));
+    let help = "give it its name back, or name the file that the run began with (`--file`); nothing was written or run";
+    Err(app.fail(vec![Finding::error("changed_tool", message).help(help)], Exit::Refused))
 }
 
 /// Tools of another configuration may have the same names: what counts is that of this folder, and that is said.
@@ -95,6 +113,13 @@ impl Answer {
         match text.split_once('=') {
             None if text == "not-happened" => Ok(Self::NotHappened),
             None if text == "happened" => Ok(Self::Happened(None)),
+            Some(("happened", "OUTPUT")) => {
+                Err(wrong("`OUTPUT` stands for what the tool gave".to_owned(), "write that in its place; '\"OUTPUT\"' is the text itself"))
+            }
+            Some(("happened", "")) => {
+                let help = "`--as happened` is for a tool that gives nothing, '--as happened=\"\"' for one that gave an empty text";
+                Err(wrong("nothing stands after `happened=`".to_owned(), help))
+            }
             Some(("happened", output)) => Ok(Self::Happened(Some(output.to_owned()))),
             _ => {
                 let help = "write `--as happened=OUTPUT`, `--as happened` for a tool that gives nothing, or `--as not-happened`";

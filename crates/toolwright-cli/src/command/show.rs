@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use toolwright::journal::{Record, RunHistory, Verdict};
-use toolwright::{Journal, Value};
+use toolwright::{Impact, Journal, Value};
 use toolwright_sqlite::{RunFilter, RunStatus, RunSummary};
 
 use self::masks::Masks;
@@ -49,6 +49,19 @@ async fn shown(app: &App, args: &ShowArgs) -> Result<(), Exit> {
     };
     app.output.result(&text);
     Ok(())
+}
+
+/// Tools with effects that composites of the run called: whoever takes it up allows them again.
+fn chained(history: &RunHistory) -> Vec<String> {
+    let mut tools: Vec<String> = Vec::new();
+    for record in &history.records {
+        let Record::Begin(begin) = record else { continue };
+        let inside = begin.key.path().contains('/') && !begin.composite;
+        if inside && begin.impact != Some(Impact::None) && !tools.iter().any(|tool| tool == begin.tool()) {
+            tools.push(begin.tool().to_owned());
+        }
+    }
+    tools
 }
 
 /// The command as it would be called where the run's configuration is not the one of this folder.
@@ -203,9 +216,16 @@ impl Shown<'_> {
         for step in steps {
             self.row(&mut out, output, step, &widths);
         }
-        let kept = at_its_configuration(app, self.history).kept(&self.summary.id, at);
+        let mut here = at_its_configuration(app, self.history);
+        for tool in chained(self.history) {
+            if !here.common.allow.contains(&tool) {
+                here.common.allow.push(tool);
+            }
+        }
+        let kept = here.kept(&self.summary.id, at);
         let next = match self.summary.status {
             RunStatus::Interrupted => format!("go on: `{}`", kept.resume),
+            RunStatus::Failed => format!("go on from where it failed: `{}`", kept.resume),
             RunStatus::InDoubt => format!("say what happened: `{} --as happened=OUTPUT` or `--as not-happened`", kept.resume),
             _ => return out,
         };

@@ -206,3 +206,27 @@ async fn records_that_were_changed_or_taken_out_are_found() {
         }
     }
 }
+
+/// Whoever takes the file away under a journal at work hears of it before an effect happens that nobody would know of.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_taken_away_takes_nothing_more() {
+    let directory = Directory::new("away");
+    let path = directory.path("j.sqlite");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let run = open(&journal, "r1").await;
+    send(&run, "main/0:a").await;
+    std::fs::remove_file(&path).unwrap();
+    let error = run.begin(intent("main/1:b", toolwright::Impact::Once, json!({}))).get().await.unwrap_err();
+    assert_eq!(error.kind, JournalErrorKind::Unwritable, "{error}");
+    assert!(error.reason.contains("taken away"), "{error}");
+}
+
+#[tokio::test]
+async fn who_only_reads_is_told_what_is_gone() {
+    let directory = Directory::new("gone");
+    let whole = killed(&directory, "whole").await;
+    assert_eq!(read_only(&whole).intact(), Ok(()));
+    std::fs::remove_file(beside(&whole, "-wal")).unwrap();
+    assert_eq!(read_only(&whole).intact().unwrap_err().kind, JournalErrorKind::Corrupt);
+}

@@ -119,3 +119,18 @@ async fn a_lease_holds_also_after_its_owner_ended() {
     assert_eq!(early.map(|_| ()).unwrap_err().kind, JournalErrorKind::Claimed);
     assert_eq!(journal.open(record("r1"), lease("two", 110)).get().await.unwrap().epoch(), 2);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn one_journal_under_two_names_is_one_journal() {
+    let directory = Directory::new("names");
+    let (file, link) = (directory.path("file.sqlite"), directory.path("link.sqlite"));
+    let first = SqliteJournal::open(&file).unwrap();
+    let run = open(&first, "r1").await;
+    send(&run, "main/0:a").await;
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let second = SqliteJournal::open(&link).unwrap();
+    let claimed = second.open(RunRecord::new("r1", "main", json!({"topic": "ducks"})), Claim::new("two")).get().await;
+    assert_eq!(claimed.map(|_| ()).unwrap_err().kind, toolwright::journal::JournalErrorKind::Claimed);
+    assert!(!beside(&link, ".owners").exists());
+}

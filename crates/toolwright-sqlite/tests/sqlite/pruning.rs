@@ -97,3 +97,18 @@ async fn a_run_that_is_at_work_stays() {
     drop(open(&journal, "r9").await);
     assert_eq!(journal.verify().unwrap().wrong, Vec::new());
 }
+
+#[tokio::test]
+async fn a_run_with_a_call_in_doubt_stays_though_it_ended() {
+    let directory = Directory::new("doubt");
+    let journal = SqliteJournal::open(directory.path("j.sqlite")).unwrap();
+    let run = open(&journal, "doubtful").await;
+    send(&run, "main/0:a").await;
+    run.end(toolwright::journal::End::failed("in_doubt")).get().await.unwrap();
+    drop(run);
+    let pruned = journal.prune(&prune(|prune| prune.keep_newest = Some(0))).unwrap();
+    assert_eq!((pruned.runs.len(), ids(&journal)), (0, vec!["doubtful".to_owned()]));
+    // Who names it means it.
+    journal.prune(&prune(|prune| prune.run = Some("doubtful".into()))).unwrap();
+    assert_eq!(ids(&journal), Vec::<String>::new());
+}

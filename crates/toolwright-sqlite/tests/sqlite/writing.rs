@@ -146,10 +146,11 @@ async fn a_file_that_is_no_journal_is_refused_and_left_alone() {
         let before = std::fs::read(&path).unwrap();
         for read_only in [false, true] {
             let error = SqliteJournal::open_with(&path, options(|options| options.read_only = read_only)).unwrap_err();
-            assert_eq!(error.kind, JournalErrorKind::Corrupt);
+            assert_eq!(error.kind, JournalErrorKind::Foreign);
             assert!(error.reason.contains(why), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert!(why.contains("newer") || !beside(&path, ".owners").exists(), "nothing is made beside it");
     }
     let missing = SqliteJournal::open_with(directory.path("none.sqlite"), options(|options| options.read_only = true)).unwrap_err();
     assert_eq!(missing.kind, JournalErrorKind::Unreadable);

@@ -195,6 +195,36 @@ impl<R: Runtime> Catalog<R> {
         Box::pin(catalog.invoke(invocation, context)).await
     }
 
+    /// What [`resume_run`](Self::resume_run) would say of the tools of a run before anything runs, for whoever wants to know it
+    /// first, such as before an answer is written down that stands for good.
+    ///
+    /// ```
+    /// use toolwright::journal::{Claim, RunRecord};
+    /// use toolwright::{Journal, MemoryJournal, Registry, ResumeOptions, json, tool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let catalog = Registry::new().with(echo)?.seal();
+    /// let journal = MemoryJournal::new();
+    /// drop(journal.open(RunRecord::new("r1", "echo", json!({})), Claim::new("me")).get().await?);
+    /// let history = journal.load("r1").get().await?.ok_or("the run is there")?;
+    /// assert!(catalog.may_resume(&history, &ResumeOptions::new()).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those that [`resume_run`](Self::resume_run) has before anything runs.
+    pub fn may_resume(&self, history: &RunHistory, options: &ResumeOptions<R>) -> Result<(), CallError> {
+        if !theirs(&history.run, options) {
+            return Err(not_theirs(&history.run));
+        }
+        if finished(history, self).is_some() {
+            return Ok(());
+        }
+        let catalog = self.rebuilt(&history.run, None)?;
+        accepted_changes(&catalog, history, begun(history), &options.accept).map(|_| ())
+    }
+
     /// This catalogue and the composites that were forged for the run.
     pub(super) fn rebuilt(&self, run: &RunRecord, options: Option<Options<R>>) -> Result<Self, CallError> {
         let mut missing = Vec::new();
