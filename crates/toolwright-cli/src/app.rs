@@ -228,8 +228,10 @@ impl App {
         if let Some(file) = &self.common.file {
             option("file", &file.display().to_string());
         }
-        if let Some(journal) = &at.journal {
-            option("journal", &journal.display().to_string());
+        // What only this shell says has to be said in another one.
+        let journal = at.journal.clone().map(PathBuf::into_os_string).or_else(journal::variable);
+        if let Some(journal) = journal {
+            option("journal", &journal.to_string_lossy());
         }
         self.common.allow.iter().for_each(|tool| option("allow", tool));
         command

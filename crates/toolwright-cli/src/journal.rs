@@ -38,6 +38,11 @@ pub(crate) enum Place {
     },
 }
 
+/// What the environment says, when it says something.
+pub(crate) fn variable() -> Option<OsString> {
+    std::env::var_os(VARIABLE).filter(|value| !value.is_empty())
+}
+
 impl Place {
     /// What the command line says, else the environment, else the user's own.
     ///
@@ -123,7 +128,15 @@ fn prepare(path: &Path) -> Result<(), String> {
     }
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err("it is no file".to_owned()),
-        Ok(found) => ownership::not_believed(&found).map_or(Ok(()), |why| Err(format!("it cannot be believed: {why}"))),
+        Ok(found) => {
+            let beside = ["-wal", ".owners"].map(|ending| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(ending);
+                fs::metadata(PathBuf::from(name)).ok()
+            });
+            let mut all = std::iter::once(found).chain(beside.into_iter().flatten());
+            all.find_map(|found| ownership::not_believed(&found)).map_or(Ok(()), |why| Err(format!("it cannot be believed: {why}")))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.to_string()),
     }
@@ -141,7 +154,9 @@ pub(crate) fn create_private_dir(dir: &Path) -> io::Result<()> {
 /// What to do without the journal.
 fn help(path: &Path) -> String {
     let path = shell_word(&path.display().to_string());
-    format!("nothing was started; make {path} usable, name another with `--journal PATH`, or keep nothing with `--journal none`")
+    format!(
+        "nothing was started; make {path} usable (a full disk needs room first), name another with `--journal PATH`, or keep nothing with `--journal none`"
+    )
 }
 
 fn unusable(path: &Path, why: &str) -> Finding {

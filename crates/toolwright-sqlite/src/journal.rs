@@ -281,6 +281,7 @@ fn open(file: PathBuf, options: SqliteOptions) -> Fallible<Inner> {
         known: Mutex::default(),
         writer: Mutex::new(writer),
     };
+    opening::has_one_name(&file)?;
     if !owners.exists() {
         opening::is_no_strangers(&file)?;
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use toolwright::JournalError;
 
 use crate::format::{self, unwritable};
 use crate::journal::{SqliteOptions, Synchronous};
@@ -26,10 +25,6 @@ pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Falli
         format::check(&format::reader(file)?, file, false)?;
     }
     owner::make_directory(owners)?;
-    if owner::has_two_names(file) {
-        let reason = format!("`{}`: it has a second name (a hard link), under which others would not see who is at work", file.display());
-        return Err(Trouble::No(JournalError::unwritable(reason)));
-    }
     // Held until this journal has its own lock: whoever comes next sees it.
     let _opening = Opening::begin(owners)?;
     let length = file.metadata().map(|metadata| metadata.len()).ok();
@@ -77,6 +72,14 @@ pub(crate) fn open(file: &Path, owners: &Path, options: &SqliteOptions) -> Falli
         let _ = std::fs::remove_file(left.path);
     }
     Ok((connection, owner))
+}
+
+/// Under a second name of the file others would not see who is at work.
+pub(crate) fn has_one_name(file: &Path) -> Fallible<()> {
+    if owner::has_two_names(file) {
+        return Err(Trouble::No(foreign(&file.display(), "it has a second name (a hard link), under which it would be another journal")));
+    }
+    Ok(())
 }
 
 /// A file that never was a journal is no damaged one.

@@ -76,6 +76,11 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// Whether others can still see that this journal is at work.
+    pub(crate) fn is_there(&self, directory: &Path) -> bool {
+        directory.join(&self.id).exists()
+    }
+
     /// Takes a lock of its own. All records up to `event` are on the disk.
     pub(crate) fn new(directory: &Path, journal: &str, event: i64) -> Fallible<Self> {
         let id = draw();

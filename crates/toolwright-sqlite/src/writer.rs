@@ -285,8 +285,9 @@ impl Writer {
         let mut spare = Vec::new();
         let place = owner::place_of(&self.file);
         while let Some(mut jobs) = self.queue.take(std::mem::take(&mut spare)) {
-            if owner::place_of(&self.file) != place {
-                let reason = format!("`{}`: it was taken away or replaced while it was in use", self.file.display());
+            if owner::place_of(&self.file) != place || !self.owner.is_there(&self.owners) {
+                let reason =
+                    format!("`{}`: it, or its lock beside it, was taken away or replaced while it was in use", self.file.display());
                 let error = JournalError::unwritable(reason);
                 self.queue.stop(&error);
                 jobs.drain(..).for_each(|job| job.fail(&error));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolwright::journal::{Begin, Last, Record, Resolution, RunHistory, Verdict};
 use toolwright::schema::fitting;
 use toolwright::{Journal, ResumeOptions, Value};
-use toolwright_sqlite::SqliteJournal;
+use toolwright_sqlite::{RunStatus, SqliteJournal};
 
 use super::run::{Outcome, closed, ended, opened, ready, watched, written};
 use super::show::masks::configuration;
@@ -30,9 +30,14 @@ pub(crate) async fn resume(app: &App, args: &ResumeArgs) -> Exit {
 }
 
 async fn taken_up(app: &App, args: &ResumeArgs) -> Result<Exit, Exit> {
-    let (_, history) = load(app, &args.at, &args.run).await?;
+    let (summary, history) = load(app, &args.at, &args.run).await?;
     let (path, _) = app.journal_file(&args.at)?;
     let answer = args.answer.as_deref().map(Answer::of).transpose().map_err(|finding| app.fail(vec![*finding], Exit::Usage))?;
+    if answer.is_some() && summary.status == RunStatus::Running {
+        let message = "somebody is at work on this run, and whoever is at work on a call knows best what became of it".to_owned();
+        let finding = Finding::error("journal", message).help("wait until it ends; nothing was written or run");
+        return Err(app.fail(vec![finding], Exit::Refused));
+    }
     let tool = history.run.tool.to_string();
     note_another_configuration(app, &history);
     let mut host = opened(app, &tool).await?;
@@ -195,7 +200,13 @@ fn which<'d>(open: &'d [Begin], wanted: Option<&str>) -> Result<&'d Begin, Box<F
     let nothing = || wrong("no call of this run is in doubt: there is nothing to answer".to_owned(), "without `--as`, the run goes on");
     let at = match (wanted, open) {
         (_, []) => return Err(nothing()),
-        (Some(wanted), _) => chosen(&paths, wanted)?,
+        (Some(wanted), _) => chosen(&paths, wanted).map_err(|_| {
+            let listed: Vec<String> = paths.iter().map(|path| format!("`{}`", one_line(path))).collect();
+            wrong(
+                format!("no call `{}` is in doubt", one_line(wanted)),
+                &format!("in doubt is {}; nothing was written or run", listed.join(", ")),
+            )
+        })?,
         (None, [_]) => 0,
         (None, many) => {
             let listed = many.iter().zip(&paths).map(|(begin, path)| format!("`{}` ({})", one_line(path), one_line(begin.tool())));

@@ -51,16 +51,28 @@ async fn shown(app: &App, args: &ShowArgs) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Tools with effects that composites of the run called: whoever takes it up allows them again.
+/// Tools with effects that composites of the run call or may call: whoever takes it up allows them again.
 fn chained(history: &RunHistory) -> Vec<String> {
     let mut tools: Vec<String> = Vec::new();
     for record in &history.records {
         let Record::Begin(begin) = record else { continue };
+        // What was not begun yet may have effects, too.
+        let later = begin.more.iter().flat_map(|more| &more.tools).filter(|tool| tool.spec.is_none()).map(|tool| tool.tool.as_str());
         let inside = begin.key.path().contains('/') && !begin.composite;
-        if inside && begin.impact != Some(Impact::None) && !tools.iter().any(|tool| tool == begin.tool()) {
-            tools.push(begin.tool().to_owned());
+        for tool in later.chain(inside.then(|| begin.tool())) {
+            if !tools.iter().any(|known| known == tool) {
+                tools.push(tool.to_owned());
+            }
         }
     }
+    let reads = |tool: &str| {
+        let mut of_it = history.records.iter().filter_map(|record| match record {
+            Record::Begin(begin) if begin.tool() == tool => Some(begin.impact),
+            _ => None,
+        });
+        of_it.next().flatten() == Some(Impact::None)
+    };
+    tools.retain(|tool| !reads(tool));
     tools
 }
 

@@ -96,6 +96,8 @@ fn an_answer_that_cannot_be_used_is_not_written() {
     let before = world.run("journal export").out;
     for (words, code, says) in [
         (vec!["--as", "yes"], 2, "is no answer"),
+        (vec!["--as", "happened=OUTPUT"], 2, "`OUTPUT` stands for what the tool gave"),
+        (vec!["--as", "happened="], 2, "nothing stands after `happened=`"),
         (vec!["--as", "happened"], 2, "gives an output"),
         (vec!["--as", "not-happened", "--call", "first"], 2, "no call `first`"),
         (vec!["--call", "mail"], 2, "--as"),
@@ -301,4 +303,63 @@ fn a_fork_takes_over_what_was_before_the_step() {
         assert_eq!(allowed(&world, line).code, code, "{line}");
     }
     assert_eq!(world.read("sent.txt").lines().count(), 2);
+}
+
+#[test]
+fn an_answer_about_a_tool_that_changed_is_not_written_before_the_change_is_accepted() {
+    let world = world("answer_changed");
+    killed(&world, "run invite name=ann", "sent.txt");
+    let (before, file) = (world.run("journal export").out, world.read("toolwright.yaml"));
+    world.write("toolwright.yaml", &file.replace("$1\" >> sent.txt", "$1\"  >> sent.txt"));
+    assert_ne!(world.read("toolwright.yaml"), file, "the command line is another one");
+    let refused = allowed(&world, "resume last --as happened=sent");
+    assert_eq!(refused.code, 11, "{refused:?}");
+    assert!(refused.err.contains("changed_tool") && refused.err.contains("send_slowly"), "{}", refused.err);
+    assert_eq!(world.run("journal export").out, before, "nothing was written");
+    let accepted = allowed(&world, "resume last --as happened=sent --accept-changed send_slowly");
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    assert_eq!(world.read("sent.txt").lines().count(), 1);
+}
+
+#[test]
+fn a_root_that_lost_its_name_is_told_and_nothing_is_written() {
+    let world = world("renamed");
+    killed(&world, "run invite name=ann", "sent.txt");
+    let (before, file) = (world.run("journal export").out, world.read("toolwright.yaml"));
+    world.write("toolwright.yaml", &file.replace("  invite:", "  invitation:"));
+    for line in ["resume last --as happened=sent", "fork last --from keep"] {
+        let words: Vec<&str> = line.split_whitespace().chain(["--allow=send", "--allow=send_slowly", "--allow=note"]).collect();
+        let done = world.run_args(&words);
+        assert_eq!(done.code, 11, "{done:?}");
+        assert!(done.err.contains("the run began with `invite`"), "{}", done.err);
+    }
+    assert_eq!(world.run("journal export").out, before);
+}
+
+#[test]
+fn what_show_prints_can_be_copied() {
+    let world = world("copied");
+    killed(&world, "run invite name=ann", "sent.txt");
+    let shown = world.run("show last").out;
+    let printed: String = shown.lines().skip_while(|line| !line.starts_with("say what happened")).collect::<Vec<_>>().join(" ");
+    let command = printed.split('`').nth(1).unwrap().replace("happened=OUTPUT", "happened=sent");
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let on = world.run_args(&words);
+    assert_eq!((on.code, world.read("sent.txt").lines().count()), (0, 1), "{command}: {on:?}");
+}
+
+#[test]
+fn a_journal_by_another_name_is_the_same_journal() {
+    let world = world("second_name");
+    world.write("crash", "");
+    let mut child = start(&world, "run invite name=ann --journal kept.sqlite");
+    wait_for(|| world.has("sent.txt"));
+    std::os::unix::fs::symlink("kept.sqlite", world.dir.join("link.sqlite")).unwrap();
+    let refused = allowed(&world, "resume last --journal link.sqlite --as not-happened");
+    assert_eq!(refused.code, 11, "it is at work: {refused:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(world.read("sent.txt").lines().count(), 1);
+    std::fs::hard_link(world.dir.join("kept.sqlite"), world.dir.join("hard.sqlite")).unwrap();
+    assert_eq!(allowed(&world, "resume last --journal hard.sqlite --as not-happened").code, 21);
 }

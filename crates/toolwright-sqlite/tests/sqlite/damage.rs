@@ -219,7 +219,7 @@ async fn a_file_that_is_taken_away_takes_nothing_more() {
     std::fs::remove_file(&path).unwrap();
     let error = run.begin(intent("main/1:b", toolwright::Impact::Once, json!({}))).get().await.unwrap_err();
     assert_eq!(error.kind, JournalErrorKind::Unwritable, "{error}");
-    assert!(error.reason.contains("taken away"), "{error}");
+    assert!(error.reason.contains("was taken away or replaced"), "{error}");
 }
 
 #[tokio::test]

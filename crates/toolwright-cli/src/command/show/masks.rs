@@ -8,7 +8,7 @@ use toolwright::journal::{Begin, Record, RunHistory};
 
 use crate::app::{App, add_locks};
 use crate::code;
-use crate::diagnostic::Finding;
+use crate::diagnostic::{Finding, Severity};
 use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::input;
@@ -55,7 +55,10 @@ impl Masks {
             let Ok(mut config) = (App { common, output: app.output }).read_config() else { continue };
             add_locks(&mut config);
             masks.secrets.extend(&config.secrets);
-            whole |= named || began_with.as_deref().is_some_and(|began_with| began_with == std::path::absolute(&path).unwrap_or_default());
+            // A file with mistakes does not say all that is secret: the variable of a secret may not be set here.
+            let says_all = !config.findings.iter().any(|finding| finding.severity == Severity::Error);
+            whole |= says_all
+                && (named || began_with.as_deref().is_some_and(|began_with| began_with == std::path::absolute(&path).unwrap_or_default()));
             if io {
                 let grants = app.grants(&config);
                 let host = Host::open(config, &grants, &Want::Locked { ask: false }).await;
@@ -65,8 +68,8 @@ impl Masks {
         }
         if let Some(began_with) = began_with.filter(|_| io && !whole) {
             let message =
-                format!("what is secret in this run cannot be known: its configuration `{}` cannot be read", began_with.display());
-            let help = "name it with `--file FILE`, or see everything as it was written, secrets too, with `toolwright journal export RUN`";
+                format!("what is secret in this run cannot be known: its configuration `{}` cannot be used", began_with.display());
+            let help = "`toolwright check` shows what is wrong with it, also a variable that is not set here; name another with `--file FILE`, or see everything as it was written, secrets too, with `toolwright journal export RUN`";
             return Err(app.fail(vec![Finding::error(code::USAGE, message).help(help)], Exit::Usage));
         }
         if io {
