@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, ToolResult, Value};
+use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, Journal, ResumeOptions, ToolResult, Value};
 use toolwright_sqlite::SqliteJournal;
 
 use super::show::masks::context_key;
@@ -70,6 +70,8 @@ pub(crate) struct Keep {
     place: Place,
     at: JournalAt,
     run: String,
+    /// Somebody gave it its name, and may have begun it before.
+    keyed: bool,
 }
 
 impl Keep {
@@ -84,7 +86,7 @@ impl Keep {
             return Err(app.fail(vec![Finding::error(code::USAGE, wrong)], Exit::Usage));
         }
         let run = args.key.as_deref().map_or_else(journal::new_run_id, journal::run_id_of_key);
-        Ok(Self { place, at: args.at.clone(), run })
+        Ok(Self { place, at: args.at.clone(), run, keyed: args.key.is_some() })
     }
 }
 
@@ -169,10 +171,16 @@ async fn begun(
     hidden.iter().for_each(|text| host.secrets.add(text));
     note_mistakes_elsewhere(app, host);
     let run = keep.as_ref().map_or_else(journal::new_run_id, |keep| keep.run.clone());
+    let keyed = keep.as_ref().is_some_and(|keep| keep.keyed);
     let keeping = match keep {
         Some(keep) => Keeping::open(app, keep, &tool).await?,
         None => None,
     };
+    if let Some(Keeping { journal, kept }) = keeping.as_ref().filter(|_| keyed)
+        && let Err(changed) = goes_on(host, journal, &run, &args.tool, &input).await
+    {
+        return Ok((Err(changed), Some(kept.clone())));
+    }
     let mut invocation = change(Invocation::new(args.tool.as_str(), input).run_id(run));
     if let Some(Keeping { journal, .. }) = &keeping {
         invocation = invocation.journal(Arc::new(journal.clone())).claimed_by(journal::owner(), None);
@@ -186,6 +194,17 @@ async fn begun(
         written(app, journal).await;
     }
     Ok((result, keeping.map(|keeping| keeping.kept)))
+}
+
+/// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
+async fn goes_on(host: &Host, journal: &SqliteJournal, run: &str, tool: &str, input: &Value) -> Result<(), CallError> {
+    match journal.load(run).get().await {
+        Ok(Some(history)) if history.run.tool == *tool && history.run.input == *input => {
+            host.catalog.may_resume(&history, &ResumeOptions::new())
+        }
+        // Another run, or one that cannot be read: the call says so.
+        _ => Ok(()),
+    }
 }
 
 /// Where the project's configuration is: from it, a later process makes the tools again.

@@ -363,3 +363,16 @@ fn a_journal_by_another_name_is_the_same_journal() {
     std::fs::hard_link(world.dir.join("kept.sqlite"), world.dir.join("hard.sqlite")).unwrap();
     assert_eq!(allowed(&world, "resume last --journal hard.sqlite --as not-happened").code, 21);
 }
+
+#[test]
+fn a_key_whose_run_stopped_before_a_tool_changed_touches_nothing() {
+    let world = world("key_changed");
+    killed(&world, "run invite name=ann --key order-17", "sent.txt");
+    let (before, file) = (world.run("journal export").out, world.read("toolwright.yaml"));
+    world.write("toolwright.yaml", &file.replace("$1\" >> sent.txt", "$1\"  >> sent.txt"));
+    let again = allowed(&world, "run invite name=ann --key order-17");
+    assert_eq!(again.code, 11, "{again:?}");
+    assert!(again.err.contains("send_slowly") && again.err.contains("--accept-changed"), "{}", again.err);
+    assert_eq!(world.run("journal export").out, before);
+    assert_eq!((status(&world).as_str(), world.read("sent.txt").lines().count()), ("in_doubt", 1));
+}
