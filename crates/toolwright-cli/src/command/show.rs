@@ -258,8 +258,15 @@ impl Shown<'_> {
         }
         if !run.owner.is_empty() {
             let verb = if run.status == RunStatus::Running { "at work" } else { "last by" };
-            let again = if run.epoch > 1 { format!(", taken up {} times", run.epoch - 1) } else { String::new() };
+            let again = match run.epoch {
+                0 | 1 => String::new(),
+                2 => ", taken up once".to_owned(),
+                more => format!(", taken up {} times", more - 1),
+            };
             fact(verb, format!("{}{again}", one_line(&run.owner)));
+        }
+        if let Some(forked) = &self.history.run.forked {
+            fact("fork of", format!("{}, from {} on", one_line(&forked.run), one_line(&forked.from)));
         }
         if let Some(principal) = &run.principal {
             fact("for", one_line(principal));

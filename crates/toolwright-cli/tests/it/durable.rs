@@ -296,6 +296,10 @@ fn a_fork_takes_over_what_was_before_the_step() {
     assert_eq!(world.read("sent.txt").lines().count(), 1, "the mail is not sent again");
     let all = runs(&world);
     assert_eq!(all.len(), 2);
+    // What was taken over stands in its place, once.
+    let tree = ["invite done", "invite/0:find done", "invite/1:mail done", "invite/2:keep done"];
+    assert_eq!(states(&world, "last"), tree);
+    assert!(world.run("show last").out.contains("fork of"), "{}", world.run("show last").out);
     let other = allowed(&world, "fork last --from mail name=bob");
     assert_eq!(other.code, 0, "{other:?}");
     assert_eq!(world.read("sent.txt"), "ann@example.org\nann@example.org\n", "what was looked up stays as it was");

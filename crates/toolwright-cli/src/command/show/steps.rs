@@ -168,7 +168,12 @@ fn tree(history: &RunHistory) -> (Vec<Place<'_>>, Vec<usize>) {
                     None => roots.push(at),
                 }
                 known.insert(path.clone(), at);
-                places.push(Place { path, entries: Vec::new(), inside: Vec::new() });
+                // In a fork, what was taken over is there before what it is inside of.
+                let is_inside = |root: &usize| {
+                    places.get(*root).and_then(|place| place.path.rsplit_once('/')).is_some_and(|(around, _)| around == path)
+                };
+                let inside = roots.extract_if(.., |root| is_inside(root)).collect();
+                places.push(Place { path, entries: Vec::new(), inside });
                 at
             }
         };
