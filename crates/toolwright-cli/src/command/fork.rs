@@ -60,6 +60,13 @@ async fn begun(
     let kept = Kept { accepting: again(app, args), ..app.kept(&journal::new_run_id(), &args.at) };
     if app.output.format != Format::Json {
         app.output.note(&format!("note: run `{}` takes over what `{}` has before that step\n", kept.id, one_line(&history.run.id)));
+        // One before that step is refused; one from there on is made anew.
+        for doubt in history.in_doubt() {
+            let (tool, at) = (one_line(doubt.begin.tool()), one_line(&doubt.begin.key.path()));
+            app.output.note(&format!(
+                "note: nobody knows whether `{tool}` ({at}) happened there; from that step on the fork makes its own calls\n"
+            ));
+        }
     }
     let fork = Fork::new(history.run.id.clone(), kept.id.as_str(), args.from.as_str()).input(input);
     let port: Arc<dyn Journal> = Arc::new(journal.clone());

@@ -380,3 +380,14 @@ fn a_key_whose_run_stopped_before_a_tool_changed_touches_nothing() {
     assert_eq!(world.run("journal export").out, before);
     assert_eq!((status(&world).as_str(), world.read("sent.txt").lines().count()), ("in_doubt", 1));
 }
+
+#[test]
+fn a_fork_from_a_step_in_doubt_says_that_it_makes_the_call_anew() {
+    let world = world("fork_doubt");
+    killed(&world, "run invite name=ann", "sent.txt");
+    let before = allowed(&world, "fork last --from keep");
+    assert_eq!((before.code, world.read("sent.txt").lines().count()), (13, 1), "{before:?}");
+    let from = allowed(&world, "fork last --from mail");
+    assert_eq!((from.code, world.read("sent.txt").lines().count()), (0, 2), "{from:?}");
+    assert!(from.err.contains("nobody knows whether `send_slowly` (invite/1:mail) happened"), "{}", from.err);
+}
