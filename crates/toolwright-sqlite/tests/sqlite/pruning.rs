@@ -9,21 +9,24 @@ use crate::*;
 /// Ten runs: all but the last have ended, and each has a large value that the next one has too.
 async fn ten(path: &Path) -> (SqliteJournal, Run) {
     let journal = fast(path);
-    for number in 0..10_u64 {
-        let run = open(&journal, &format!("r{number}")).await;
-        for part in [number, number + 1] {
-            let text = format!("{part} {}", "x".repeat(200_000));
-            begin(&run, &format!("main/{part}:a"), Impact::Once, json!({ "text": text })).await;
-            sent(&run, &format!("main/{part}:a"), json!(part)).await;
-        }
-        if number == 9 {
-            return (journal, run);
-        }
+    for number in 0..9_u64 {
         let mut end = End::ok();
         end.at = Some(Timestamp(number * 100));
-        run.end(end).get().await.unwrap();
+        with_values(&journal, number).await.end(end).get().await.unwrap();
     }
-    unreachable!()
+    let last = with_values(&journal, 9).await;
+    (journal, last)
+}
+
+/// A run with two large values, its own and that of the next one.
+async fn with_values(journal: &SqliteJournal, number: u64) -> Run {
+    let run = open(journal, &format!("r{number}")).await;
+    for part in [number, number + 1] {
+        let text = format!("{part} {}", "x".repeat(200_000));
+        begin(&run, &format!("main/{part}:a"), Impact::Once, json!({ "text": text })).await;
+        sent(&run, &format!("main/{part}:a"), json!(part)).await;
+    }
+    run
 }
 
 fn prune(change: impl FnOnce(&mut Prune)) -> Prune {
