@@ -28,8 +28,10 @@ mod exchange;
 pub(crate) mod frame;
 mod http;
 mod listing;
+mod pass;
 mod process;
 mod progress;
+mod questions;
 mod secrets;
 mod spec;
 mod status;
@@ -39,6 +41,8 @@ mod supervise;
 pub use effects::Hints;
 pub use error::{CANCELLED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, UNAUTHORIZED, UNAVAILABLE, UpstreamError};
 pub use listing::{Listing, Skipped};
+pub use pass::{Passed, PassedReply, UpstreamEvent};
+pub use questions::{Answered, Asked, Question, Questions};
 pub use spec::{Era, Limits, ServerSpec, Transport};
 pub use status::{State, Status};
 
@@ -59,7 +63,12 @@ pub struct Upstream {
 impl Upstream {
     /// A server that has not been started yet.
     pub fn new(spec: ServerSpec) -> Self {
-        Upstream { shared: Arc::new(Shared::new(spec)) }
+        Upstream { shared: Arc::new(Shared::new(spec, None)) }
+    }
+
+    /// The same, with somebody who is asked what the server asks while it works.
+    pub fn asking(spec: ServerSpec, questions: Arc<dyn Questions>) -> Self {
+        Upstream { shared: Arc::new(Shared::new(spec, Some(questions))) }
     }
 
     /// The server's name in the host's configuration.

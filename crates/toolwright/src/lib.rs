@@ -84,6 +84,7 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+pub mod approval;
 mod call;
 pub mod cancel;
 pub mod catalog;

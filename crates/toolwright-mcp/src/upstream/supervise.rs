@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{Connection, open};
 use super::error::{UNAVAILABLE, UpstreamError};
+use super::questions::Questions;
 use super::secrets::Redactor;
 use super::spec::{Era, ServerSpec};
 use super::status::{Board, State};
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     live: RwLock<Option<Arc<Connection>>>,
     life: Mutex<Life>,
     stopping: CancellationToken,
+    /// Who is asked what the server asks.
+    pub(crate) questions: Option<Arc<dyn Questions>>,
 }
 
 #[derive(Default)]
@@ -39,9 +42,9 @@ struct Life {
 }
 
 impl Shared {
-    pub(crate) fn new(spec: ServerSpec) -> Self {
+    pub(crate) fn new(spec: ServerSpec, questions: Option<Arc<dyn Questions>>) -> Self {
         let board = Board::new(Redactor::of(&spec), spec.limits.stderr_bytes_kept);
-        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default(), stopping: CancellationToken::new() }
+        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default(), stopping: CancellationToken::new(), questions }
     }
 
     /// The live connection, if there is one now.

@@ -1,0 +1,67 @@
+//! The server: a sealed catalogue in front of MCP clients of both protocol generations, over stdio and streamable HTTP.
+//!
+//! A host makes [`Askers`] (who can be asked while a call runs), builds its catalogue with them, and gives both to a [`Server`]. What
+//! clients see is an [`Offer`]; a new one replaces it while clients are connected.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwright::{Journal, Text};
+
+mod askers;
+mod caller;
+mod calls;
+mod client;
+mod engine;
+mod http;
+mod message;
+mod offer;
+mod outlet;
+mod stdio;
+mod surface;
+
+pub use askers::Askers;
+pub use caller::Caller;
+pub use http::HttpOptions;
+pub use offer::{Audience, Offer, Profile};
+pub use surface::{LeftOut, Surface};
+
+/// What a host decides once for a server.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// The name that clients are told.
+    pub name: Text,
+    /// The version that clients are told.
+    pub version: Text,
+    /// What clients may tell their model about the whole.
+    pub instructions: Option<Text>,
+    /// Where runs are kept; absent = nowhere.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Who claims runs in it.
+    pub owner: Text,
+    /// Bounds, each with its unit in its name.
+    pub limits: ServerLimits,
+}
+
+/// Bounds of a server.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// Bytes of one message.
+    pub message_bytes_max: usize,
+    /// Tools (resources, prompts) on one page of a list.
+    pub page_items: usize,
+    /// Sessions at once.
+    pub sessions_max: usize,
+    /// Calls in flight of one client.
+    pub calls_per_client_max: usize,
+    /// How long a session lives that nobody uses.
+    pub session_idle: Duration,
+    /// How long a finished or waiting call is kept for a client that comes back.
+    pub call_kept: Duration,
+    /// Bytes of events that are kept for a stream that may be taken up again.
+    pub replay_bytes_max: usize,
+    /// How long calls may go on when the server stops.
+    pub stop_grace: Duration,
+}
