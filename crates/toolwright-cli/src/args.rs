@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 mod kept;
 
-pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use kept::{ApproveArgs, ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what a run did, step by step
     Show(ShowArgs),
+    /// List calls that wait for somebody's yes, or answer one
+    Approve(ApproveArgs),
     /// Take up a run that stopped: what is done is not done again
     Resume(ResumeArgs),
     /// Begin a new run with what an earlier one has up to a step

@@ -47,6 +47,8 @@ pub(crate) const LEARN_REFUSED: &str = "learn_refused";
 pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
 /// What servers say now was not agreed to.
 pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
+/// A question has an answer already.
+pub(crate) const APPROVAL_ANSWERED: &str = "approval_answered";
 /// The journal that runs are kept in cannot be used.
 pub(crate) const JOURNAL_UNUSABLE: &str = "journal_unusable";
 /// The journal is not as it was written.

@@ -5,6 +5,7 @@
 
 mod app;
 mod args;
+mod asking;
 mod beside;
 mod code;
 mod command;
