@@ -28,7 +28,7 @@ pub use caller::Caller;
 pub use http::HttpOptions;
 pub use offer::{Audience, Offer, Profile};
 pub use serve::Server;
-pub use surface::{LeftOut, Surface};
+pub use surface::{Generation, LeftOut, Surface};
 
 /// What a host decides once for a server.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             message_bytes_max: 16 * 1024 * 1024,
-            page_items: 100,
+            page_items: 1_000,
             sessions_max: 10_000,
             calls_per_client_max: 256,
             session_idle: Duration::from_secs(30 * 60),

@@ -40,6 +40,20 @@ pub struct Profile {
     pub name_chars_max: usize,
 }
 
+impl Audience {
+    /// Whether it may reach resources and prompts of that source.
+    pub fn sees_source(&self, _source: &str) -> bool {
+        true
+    }
+}
+
+impl Offer {
+    /// A catalogue that everybody sees as a whole.
+    pub fn new(catalog: Catalog) -> Self {
+        Self { catalog, upstreams: Vec::new(), audiences: BTreeMap::from([(Text::new(), Audience::default())]) }
+    }
+}
+
 impl Default for Profile {
     fn default() -> Self {
         Self { name: Text::default(), name_chars_max: 64 }
