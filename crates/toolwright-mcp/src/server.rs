@@ -14,17 +14,22 @@ mod calls;
 mod client;
 mod engine;
 mod http;
+mod hints;
 mod message;
+mod names;
 mod offer;
 mod outlet;
+mod profile;
+mod publish;
 mod stdio;
 mod surface;
 
 pub use askers::Askers;
 pub use caller::Caller;
 pub use http::HttpOptions;
-pub use offer::{Audience, Offer, Profile};
-pub use surface::{LeftOut, Surface};
+pub use offer::{Audience, Offer, denied_steps};
+pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
+pub use surface::{Budget, Generation, LeftOut, Mirrored, Renamed, Surface};
 
 /// What a host decides once for a server.
 #[derive(Clone)]

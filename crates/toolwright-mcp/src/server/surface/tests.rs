@@ -1,0 +1,3 @@
+use toolwright::json;
+
+use super::*;
