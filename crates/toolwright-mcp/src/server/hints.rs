@@ -69,11 +69,25 @@ fn is_dispatcher(entry: &Registered) -> bool {
     if entry.is_composite() {
         return false;
     }
-    let Some(properties) = entry.input_schema().and_then(|schema| schema.get("properties")).and_then(Value::as_object) else { return false };
+    let Some(properties) = entry.input_schema().and_then(|schema| schema.get("properties")).and_then(Value::as_object) else {
+        return false;
+    };
     let mut names = ["tool", "tool_name", "toolName", "tool_id", "toolId"].iter().filter_map(|name| properties.get(name));
-    let mut arguments = ["arguments", "args", "tool_args", "toolArgs", "tool_arguments", "toolArguments", "tool_input", "toolInput", "input", "params", "parameters"]
-        .iter()
-        .filter_map(|name| properties.get(name));
+    let mut arguments = [
+        "arguments",
+        "args",
+        "tool_args",
+        "toolArgs",
+        "tool_arguments",
+        "toolArguments",
+        "tool_input",
+        "toolInput",
+        "input",
+        "params",
+        "parameters",
+    ]
+    .iter()
+    .filter_map(|name| properties.get(name));
     let kind = |schema: &Value, kind: &str| schema.get("type").is_none_or(|given| given.as_str().is_none_or(|given| given == kind));
     names.any(|schema| kind(schema, "string")) && arguments.any(|schema| kind(schema, "object") || kind(schema, "string"))
 }

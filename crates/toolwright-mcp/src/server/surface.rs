@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use toolwright::{Catalog, Fingerprint, Registered, Text, Value};
+use toolwright::{Catalog, Fingerprint, Registered, Text, Value, nearest};
 
 use super::hints::{self, Told};
 use super::names::{self, Exposed, Why};
@@ -178,6 +178,11 @@ impl Surface {
         self.by_id.get(id).and_then(|at| self.seen.get(*at)).map(|seen| &seen.name)
     }
 
+    /// The name that somebody may have meant who called a tool so, of those that this audience has.
+    pub fn nearest(&self, exposed: &str) -> Option<&str> {
+        nearest::nearest(exposed, self.seen.iter().map(|seen| seen.name.as_str()))
+    }
+
     /// Ids and exposed names, in the order of the list.
     pub fn tools(&self) -> impl ExactSizeIterator<Item = (&Text, &Text)> {
         self.seen.iter().map(|seen| (&seen.id, &seen.name))
@@ -329,7 +334,9 @@ fn reason(why: Why) -> &'static str {
     match why {
         Why::Characters => "names have letters, digits, `_` and `-` only",
         Why::Length => "the id is longer than a name may be, so a tail of its hash stands for the rest",
-        Why::Taken => "without the characters that names cannot have it would be another tool's name, so a tail of its hash tells them apart",
+        Why::Taken => {
+            "without the characters that names cannot have it would be another tool's name, so a tail of its hash tells them apart"
+        }
     }
 }
 
@@ -358,13 +365,7 @@ fn left_out(entry: &Registered, audience: &Audience) -> Option<(&'static str, St
 }
 
 /// One tool as it stands in the list.
-fn written(
-    entry: &Registered,
-    name: &Exposed,
-    told: Told,
-    profile: &Profile,
-    generation: Generation,
-) -> Result<String, publish::TooLarge> {
+fn written(entry: &Registered, name: &Exposed, told: Told, profile: &Profile, generation: Generation) -> Result<String, publish::TooLarge> {
     let input = publish::input(entry.input_schema(), profile)?;
     // What a tool gives is worth knowing; a tool is worth more.
     let output = publish::output(entry.output_schema(), profile, generation).ok().flatten();

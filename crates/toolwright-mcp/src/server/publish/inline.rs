@@ -147,7 +147,11 @@ impl Inliner<'_> {
                 Some(_) => clash = true,
             }
         }
-        if clash { Value::object([("allOf", Value::array([target.clone(), Value::Object(beside.clone())]))]) } else { Value::Object(joined) }
+        if clash {
+            Value::object([("allOf", Value::array([target.clone(), Value::Object(beside.clone())]))])
+        } else {
+            Value::Object(joined)
+        }
     }
 }
 

@@ -17,8 +17,18 @@ pub(super) enum Place {
 /// What stands under a keyword.
 pub(super) fn place(keyword: &str) -> Place {
     match keyword {
-        "items" | "additionalItems" | "additionalProperties" | "unevaluatedItems" | "unevaluatedProperties" | "contains" | "not" | "if"
-        | "then" | "else" | "propertyNames" | "contentSchema" => Place::Schema,
+        "items"
+        | "additionalItems"
+        | "additionalProperties"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "propertyNames"
+        | "contentSchema" => Place::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Place::List,
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies" => Place::Named,
         _ => Place::Data,
