@@ -13,10 +13,14 @@ mod caller;
 mod calls;
 mod client;
 mod engine;
+mod hints;
 mod http;
 mod message;
+mod names;
 mod offer;
 mod outlet;
+mod profile;
+mod publish;
 mod request;
 mod serve;
 mod stdio;
@@ -26,9 +30,10 @@ mod version;
 pub use askers::Askers;
 pub use caller::Caller;
 pub use http::HttpOptions;
-pub use offer::{Audience, Offer, Profile};
+pub use offer::{Audience, Offer, denied_steps};
+pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
 pub use serve::Server;
-pub use surface::{Generation, LeftOut, Surface};
+pub use surface::{Budget, Generation, LeftOut, Mirrored, Renamed, Surface};
 
 /// What a host decides once for a server.
 #[derive(Clone)]

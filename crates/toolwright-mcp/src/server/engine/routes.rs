@@ -13,7 +13,7 @@ use toolwright::{Object, Text, Value};
 use super::lists::Kind;
 use crate::server::caller::Caller;
 use crate::server::offer::Offer;
-use crate::server::surface::Surfaces;
+use crate::server::surface::{Generation, Surface, Surfaces};
 use crate::upstream::Upstream;
 
 /// How long a list is taken for the truth of a server that says when it changes.
@@ -66,12 +66,17 @@ impl Current {
 
     /// The servers that a caller may reach, with their places.
     pub(super) fn visible(&self, caller: &Caller) -> Vec<(usize, &Upstream)> {
-        let Some(audience) = self.offer().audiences.get(&caller.audience) else { return Vec::new() };
-        self.offer().upstreams.iter().enumerate().filter(|(_, upstream)| audience.sees_source(upstream.name())).collect()
+        let Some(surface) = self.plain(caller) else { return Vec::new() };
+        self.offer().upstreams.iter().enumerate().filter(|(_, upstream)| surface.opens(upstream.name())).collect()
     }
 
     pub(super) fn sees(&self, caller: &Caller, source: &str) -> bool {
-        self.offer().audiences.get(&caller.audience).is_some_and(|audience| audience.sees_source(source))
+        self.plain(caller).is_some_and(|surface| surface.opens(source))
+    }
+
+    /// What a caller sees, whatever its program is called: which sources are open to it does not depend on that.
+    fn plain(&self, caller: &Caller) -> Option<Arc<Surface>> {
+        self.surfaces.of(caller, None, Generation::Sessionless)
     }
 
     /// A server's list. One that cannot give it has an empty one for a moment: it never takes the others down.
@@ -190,11 +195,6 @@ impl Current {
 /// The URI that says from which source a resource is.
 pub(super) fn sourced_uri(source: &str, own: &str) -> Text {
     Text::from(format!("{SOURCED}{}/{own}", encoded(source)))
-}
-
-/// Whether a URI says from which source it is.
-pub(super) fn is_sourced(uri: &str) -> bool {
-    uri.starts_with(SOURCED)
 }
 
 fn exposed(kind: Kind, source: &str, own: &Text, taken: &HashSet<Text>) -> Text {
