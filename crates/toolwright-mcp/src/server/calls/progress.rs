@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn steps_of_a_composite_are_counted_and_what_is_inside_them_is_a_part() {
-        let start = |path: &str, index: u64, count: u64| fact(EventName::StepStarted, json!({ "path": path, "index": index, "count": count }));
+        let start =
+            |path: &str, index: u64, count: u64| fact(EventName::StepStarted, json!({ "path": path, "index": index, "count": count }));
         let end = |path: &str, index: u64| fact(EventName::StepFinished, json!({ "path": path, "index": index, "ok": true }));
         let inner = |done: f64| fact(EventName::Progress, json!({ "path": "r/1:b", "message": "m", "done": done, "total": 4 }));
         let reports = all(vec![

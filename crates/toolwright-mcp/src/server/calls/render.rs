@@ -5,7 +5,7 @@
 
 use toolwright::{CallError, EffectState, Fault, Retry, Text, ToolResult, Value};
 
-use crate::server::message::RpcError;
+use crate::server::message::{MISSING_CAPABILITY, RpcError};
 use crate::server::version::Version;
 
 /// The member of `_meta` with what a program wants to know of a failed call.
@@ -14,9 +14,6 @@ pub(crate) const ERROR_META: &str = "dev.toolwright/error";
 pub(crate) const RUN_META: &str = "dev.toolwright/run";
 /// The member of `_meta` with what is worth telling beside the result, such as arguments that were repaired.
 pub(crate) const NOTES_META: &str = "dev.toolwright/notes";
-
-/// The request lacks a capability of the client that it needs.
-pub(crate) const MISSING_CAPABILITY: i64 = -32_021;
 
 /// How a client reads results, and what is said of this one.
 #[derive(Clone, Copy, Debug)]
