@@ -28,6 +28,8 @@ mod progress;
 mod questions;
 mod render;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;

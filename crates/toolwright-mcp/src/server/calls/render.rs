@@ -106,10 +106,7 @@ pub(crate) fn rpc_error(error: &CallError) -> Option<RpcError> {
 
 /// The result of a call that did not succeed: what the tool itself said as it said it, or what a model can do about it.
 pub(crate) fn failure(error: &CallError, run: Option<&Text>) -> Value {
-    let own = match error.root_cause() {
-        Fault::Tool { error, .. } => error.own_details(),
-        _ => None,
-    };
+    let own = own(error);
     let direct = matches!(error.fault(), Fault::Tool { .. });
     let blocks = own.and_then(|own| own.get("content")).and_then(Value::as_array).unwrap_or_default();
     let said = direct && !blocks.is_empty();
@@ -124,7 +121,7 @@ pub(crate) fn failure(error: &CallError, run: Option<&Text>) -> Value {
     let theirs = |name: &str| own.filter(|_| direct).and_then(|own| own.get(name));
     members.extend(theirs("structuredContent").map(|structured| ("structuredContent".into(), structured.clone())));
     members.push(("isError".into(), true.into()));
-    let ours = vec![(ERROR_META, details(error, own, run))];
+    let ours = vec![(ERROR_META, details(error, run))];
     members.extend(meta(theirs("_meta"), ours).map(|meta| ("_meta".into(), meta)));
     Value::object(members)
 }
@@ -161,8 +158,16 @@ fn completed(error: &CallError) -> &[Text] {
     }
 }
 
+/// What the tool itself said beside its message.
+fn own(error: &CallError) -> Option<&Value> {
+    match error.root_cause() {
+        Fault::Tool { error, .. } => error.own_details(),
+        _ => None,
+    }
+}
+
 /// What a program reads.
-fn details(error: &CallError, own: Option<&Value>, run: Option<&Text>) -> Value {
+pub(crate) fn details(error: &CallError, run: Option<&Text>) -> Value {
     let for_model = error.for_model();
     let mut members: Vec<(&str, Value)> = Vec::new();
     members.extend(["code", "message", "help", "issues"].into_iter().filter_map(|name| Some((name, for_model.get(name)?.clone()))));
@@ -188,7 +193,7 @@ fn details(error: &CallError, own: Option<&Value>, run: Option<&Text>) -> Value 
     };
     members.push(("retry", retry.into()));
     // Its blocks are in the result itself, or in its text.
-    let own = own.and_then(Value::as_object).map(|own| own.without("content")).filter(|own| !own.is_empty());
+    let own = own(error).and_then(Value::as_object).map(|own| own.without("content")).filter(|own| !own.is_empty());
     members.extend(own.map(|own| ("tool", Value::Object(own))));
     members.extend(run.map(|run| ("run", Value::String(run.clone()))));
     Value::object(members)
