@@ -13,10 +13,14 @@ mod caller;
 mod calls;
 mod client;
 mod engine;
+mod hints;
 mod http;
 mod message;
+mod names;
 mod offer;
 mod outlet;
+mod profile;
+mod publish;
 mod request;
 mod serve;
 mod stdio;
@@ -26,9 +30,10 @@ mod version;
 pub use askers::{ApprovalAsking, Askers};
 pub use caller::Caller;
 pub use http::HttpOptions;
-pub use offer::{Audience, Offer, Profile};
+pub use offer::{Audience, Offer, denied_steps};
+pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
 pub use serve::Server;
-pub use surface::{LeftOut, Surface};
+pub use surface::{Budget, Generation, LeftOut, Mirrored, Renamed, Surface};
 
 /// What a host decides once for a server.
 #[derive(Clone)]
@@ -82,6 +87,12 @@ pub struct ServerLimits {
     pub answer_wait: Duration,
 }
 
+impl std::fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerOptions").field("name", &self.name).field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
 impl ServerOptions {
     /// A server of that name and version, without a journal and with the usual limits.
     pub fn new(name: impl Into<Text>, version: impl Into<Text>) -> Self {
@@ -100,7 +111,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             message_bytes_max: 16 * 1024 * 1024,
-            page_items: 100,
+            page_items: 1_000,
             sessions_max: 10_000,
             calls_per_client_max: 256,
             session_idle: Duration::from_secs(30 * 60),
