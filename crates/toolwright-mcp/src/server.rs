@@ -49,6 +49,8 @@ pub struct ServerOptions {
     pub journal: Option<Arc<dyn Journal>>,
     /// Who claims runs in it.
     pub owner: Text,
+    /// From what a later process makes the tools of a run again, for the journal.
+    pub context_key: Option<Text>,
     /// Bounds, each with its unit in its name.
     pub limits: ServerLimits,
 }
@@ -102,6 +104,7 @@ impl ServerOptions {
             instructions: None,
             journal: None,
             owner: Text::default(),
+            context_key: None,
             limits: ServerLimits::default(),
         }
     }

@@ -50,6 +50,7 @@ pub(crate) struct Calls {
     desk: Arc<Desk>,
     journal: Option<Arc<dyn Journal>>,
     owner: Text,
+    context_key: Option<Text>,
 }
 
 /// What a request says beside what is called.
@@ -65,7 +66,12 @@ impl Calls {
     /// The calls of a server with these options; `askers` find the clients of its calls.
     pub(crate) fn new(options: &ServerOptions, askers: &Askers) -> Arc<Self> {
         askers.desk.set_limits(options.limits);
-        Arc::new(Self { desk: askers.desk.clone(), journal: options.journal.clone(), owner: options.owner.clone() })
+        Arc::new(Self {
+            desk: askers.desk.clone(),
+            journal: options.journal.clone(),
+            owner: options.owner.clone(),
+            context_key: options.context_key.clone(),
+        })
     }
 
     fn limits(&self) -> ServerLimits {
@@ -96,7 +102,9 @@ impl Calls {
         let presets = said.responses.clone().map_or(Value::Null, Value::Object);
         let job = Arc::new(job.with_presets(presets));
         let waiter = Waiter { request, token: said.token, shape: None };
-        let watched = waiter.token.is_some() || waiter.takes_tasks() || job.keyed;
+        // Whoever waits later may want to hear how far it is, too.
+        let comes_back = job.keyed || waiter.takes_tasks() || waiter.may_come_back();
+        let watched = waiter.token.is_some() || comes_back;
         let takes_tasks = waiter.takes_tasks();
         if !self.admitted(&job, waiter) {
             return;
@@ -182,6 +190,9 @@ impl Calls {
         }
         if let Some(journal) = &self.journal {
             invocation = invocation.journal(journal.clone()).claimed_by(self.owner.clone(), None);
+            if let Some(key) = &self.context_key {
+                invocation = invocation.context_key(key.clone());
+            }
             if !job.caller.principal.is_empty() {
                 invocation = invocation.principal(job.caller.principal.clone());
             }

@@ -174,7 +174,7 @@ fn caller(principal: &str) -> Caller {
 }
 
 pub(super) fn terms(version: Version, capabilities: Value) -> Arc<Terms> {
-    Arc::new(Terms { version, capabilities, client: Value::Null, log_level: None })
+    Arc::new(Terms { version, capabilities, client: Value::Null, log_level: None, server: json!({ "name": "test" }) })
 }
 
 pub(super) fn newest(capabilities: Value) -> Arc<Terms> {

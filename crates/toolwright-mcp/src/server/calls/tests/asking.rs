@@ -147,9 +147,12 @@ async fn only_yes_to_this_very_question_lets_it_run() {
     let required = bench.call(&bench.single("ann"), &can_elicit(), 1, "pays", params.clone()).result().await;
     let shown = required.pointer("/inputRequests/approval-1/params/message").and_then(Value::as_str).unwrap();
     assert!(shown.contains(r#"{"amount":40}"#), "{shown}");
-    for no in [json!({ "action": "accept" }), json!({ "action": "decline" }), json!({ "action": "accept", "content": { "approve": false } })] {
+    for no in
+        [json!({ "action": "accept" }), json!({ "action": "decline" }), json!({ "action": "accept", "content": { "approve": false } })]
+    {
         let required = bench.call(&bench.single("ann"), &can_elicit(), 1, "pays", params.clone()).result().await;
-        let refused = bench.call(&bench.single("ann"), &can_elicit(), 1, "pays", again(params.clone(), &required, json!({ "approval-1": no })));
+        let refused =
+            bench.call(&bench.single("ann"), &can_elicit(), 1, "pays", again(params.clone(), &required, json!({ "approval-1": no })));
         assert_eq!(refused.result().await.get("isError"), Some(&json!(true)));
     }
     // Nobody can say yes before the question is there.
