@@ -214,8 +214,13 @@ impl Calls {
         }
         let job = Job::new(ids::fresh("pass"), request.client.caller.clone(), what, request.terms.clone());
         let job = Arc::new(job.with_presets(said.responses.map_or(Value::Null, Value::Object)));
+        let (client, outlet) = (request.client.key, request.outlet.clone());
         if !self.admitted(&job, Waiter { request, token: said.token, shape: Some(shape) }) {
             return;
+        }
+        // It took a while to find out where it goes; its client may have gone meanwhile.
+        if !outlet.is_open() {
+            job.detach(&self.desk, client, |_| true);
         }
         let ending = Ending { desk: self.desk.clone(), job: job.clone(), over: false };
         tokio::spawn(async move {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use toolwright::{CallError, CancelSource, Fact, Observer, Text, ToolResult, Value};
+use toolwright::{CallError, CancelSource, EffectState, Fact, Observer, Text, ToolResult, Value};
 
 use super::desk::{Desk, FoundBy};
 use super::progress::Track;
@@ -137,7 +137,9 @@ impl Job {
             // A cancelled request gets none.
             waiter.request.outlet.end();
         }
+        // What it was asked and did not answer, somebody else who waits may answer.
         inner.unsent(desk, client);
+        self.deliver(desk, &mut inner);
         let lost = inner.waiters.is_empty() && !self.keyed && inner.task.is_none() && inner.state.is_none();
         if lost && inner.outcome.is_none() && !inner.leave_approvals() {
             inner.cancelled = true;
@@ -166,8 +168,8 @@ impl Job {
         }
         inner.touch(self, desk);
         let task = inner.task.as_ref().map(|task| task.id.clone());
-        // What did not succeed, the journal knows better: it may go on under the same key, as after an approval.
-        let key = self.keyed && (!self.journaled || outcome.succeeded());
+        // A call that had no effect may be made again under its key. And the journal knows better how one goes on that failed.
+        let key = self.keyed && (outcome.succeeded() || (!self.journaled && outcome.had_effects()));
         let found_again = key || task.is_some() || inner.state.is_some();
         let found_by = FoundBy { bytes, key, task, state: inner.state.clone() };
         desk.over(self, found_again.then_some(found_by));
@@ -272,6 +274,17 @@ impl Waiter {
 impl Outcome {
     fn succeeded(&self) -> bool {
         matches!(self, Self::Tool(Ok(_)) | Self::Passed(Ok(_)))
+    }
+
+    /// Whether something happened, or may have, though it failed.
+    fn had_effects(&self) -> bool {
+        match self {
+            Self::Tool(Err(error)) => {
+                !error.effects().is_empty() || matches!(error.effect_state(), EffectState::Happened | EffectState::Unknown)
+            }
+            Self::Lost => true,
+            _ => false,
+        }
     }
 
     /// About how much room it takes.

@@ -86,3 +86,31 @@ async fn what_is_kept_is_bounded() {
     bench.call(&bench.single(""), &newest(json!({})), 1, "echo", params).result().await;
     until("it has no room", || bench.calls.desk.counts() == (0, 0, 0)).await;
 }
+
+#[tokio::test]
+async fn what_had_no_effect_may_be_made_again_under_its_key() {
+    let bench = Bench::new();
+    let params = json!({ "arguments": { "amount": 40 }, "_meta": { "dev.toolwright/idempotency-key": "k" } });
+    let refused = bench.call(&bench.single(""), &newest(json!({})), 1, "pays", params.clone()).result().await;
+    assert_eq!(refused.get("isError"), Some(&json!(true)), "nobody to ask");
+    let at = newest(json!({ "elicitation": {} }));
+    let asked = bench.call(&bench.single(""), &at, 1, "pays", params).result().await;
+    assert_eq!(asked.get("resultType"), Some(&json!("input_required")), "{asked}");
+}
+
+#[tokio::test]
+async fn a_question_goes_to_whoever_still_waits() {
+    let bench = Bench::new();
+    let at = terms(Version::V2025_11_25, json!({ "elicitation": {} }));
+    let (goes, stays) = (bench.session(""), bench.session(""));
+    let params = json!({ "arguments": { "amount": 40 }, "_meta": { "dev.toolwright/idempotency-key": "k" } });
+    bench.call(&goes, &at, 1, "pays", params.clone()).asked("elicitation/create").await;
+    let tape = bench.call(&stays, &at, 1, "pays", params);
+    assert!(tape.told("elicitation/create").is_empty(), "it is asked once");
+    bench.calls.left(&goes);
+    let asked = tape.asked("elicitation/create").await;
+    let yes = json!({ "action": "accept", "content": { "approve": true } });
+    bench.askers.answered(&stays, &Id::from_value(asked.get("id").unwrap()).unwrap(), Ok(yes));
+    assert_eq!(tape.result().await.get("isError"), Some(&json!(false)));
+    assert_eq!(bench.did.paid.load(Ordering::SeqCst), 1);
+}
