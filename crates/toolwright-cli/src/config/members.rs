@@ -1,6 +1,10 @@
 //! Every member that `toolwright.yaml` knows, once: the reader refuses what is not here, and the
 //! JSON Schema for editors is made of it.
 
+mod serve;
+
+pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_LIMITS};
+
 /// A member of a mapping in the file.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -79,6 +83,7 @@ pub(crate) const FILE: Shape = Shape {
             "tools whose body is a list of steps, by id",
         ),
         member("policy", r##"{"$ref": "#/$defs/policy"}"##, "what composites may do; counts once accepted with `toolwright trust`"),
+        member("serve", r##"{"$ref": "#/$defs/serve"}"##, "what `toolwright serve` offers to clients, and to whom"),
         member("$schema", TEXT, "where an editor finds the JSON Schema of this file"),
     ],
 };
@@ -333,7 +338,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 14] = [
+pub(crate) const SHAPES: [&Shape; 18] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -346,6 +351,10 @@ pub(crate) const SHAPES: [&Shape; 14] = [
     &COMPOSITE,
     &STEP,
     &POLICY,
+    &SERVE,
+    &AUDIENCE,
+    &OAUTH,
+    &SERVE_LIMITS,
     &EXAMPLE,
     &EFFECT,
 ];
