@@ -1,6 +1,9 @@
 //! Who can be asked while a call runs: the client that made it.
 
-use toolwright::BoxFuture;
+use toolwright::{BoxFuture, Value};
+
+use super::client::Client;
+use super::message::{Id, RpcError};
 
 use crate::upstream::{Answered, Asked, Questions};
 
@@ -12,6 +15,13 @@ impl Askers {
     /// Nobody can be asked yet.
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+impl Askers {
+    /// What a client answered to a question of ours.
+    pub(crate) fn answered(&self, client: &Client, id: &Id, outcome: Result<Value, RpcError>) {
+        let _ = (client, id, outcome);
     }
 }
 
