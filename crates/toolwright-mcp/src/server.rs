@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolwright::{Journal, Text};
 
 mod askers;
+mod auth;
 mod caller;
 mod calls;
 mod client;
@@ -21,6 +22,7 @@ mod stdio;
 mod surface;
 
 pub use askers::Askers;
+pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
 pub use http::HttpOptions;
 pub use offer::{Audience, Offer, Profile};
