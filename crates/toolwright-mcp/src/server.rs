@@ -18,14 +18,18 @@ mod http;
 mod message;
 mod offer;
 mod outlet;
+mod request;
+mod serve;
 mod stdio;
 mod surface;
+mod version;
 
 pub use askers::Askers;
 pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
 pub use http::HttpOptions;
 pub use offer::{Audience, Offer, Profile};
+pub use serve::Server;
 pub use surface::{LeftOut, Surface};
 
 /// What a host decides once for a server.
@@ -66,4 +70,33 @@ pub struct ServerLimits {
     pub replay_bytes_max: usize,
     /// How long calls may go on when the server stops.
     pub stop_grace: Duration,
+}
+
+impl ServerOptions {
+    /// A server of that name and version, without a journal and with the usual limits.
+    pub fn new(name: impl Into<Text>, version: impl Into<Text>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            instructions: None,
+            journal: None,
+            owner: Text::default(),
+            limits: ServerLimits::default(),
+        }
+    }
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            message_bytes_max: 16 * 1024 * 1024,
+            page_items: 100,
+            sessions_max: 10_000,
+            calls_per_client_max: 256,
+            session_idle: Duration::from_secs(30 * 60),
+            call_kept: Duration::from_secs(60 * 60),
+            replay_bytes_max: 1024 * 1024,
+            stop_grace: Duration::from_secs(10),
+        }
+    }
 }
