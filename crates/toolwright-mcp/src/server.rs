@@ -27,7 +27,7 @@ mod version;
 pub use askers::Askers;
 pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
-pub use http::HttpOptions;
+pub use http::{HttpError, HttpLimits, HttpListener, HttpOptions};
 pub use offer::{Audience, Offer, Profile};
 pub use serve::Server;
 pub use surface::{LeftOut, Surface};

@@ -23,6 +23,7 @@ pub use oauth::OAuth;
 pub use token::{Token, WeakToken};
 
 pub(crate) use challenge::Refusal;
+pub(crate) use oauth::WELL_KNOWN;
 
 /// Bytes of a bearer token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
