@@ -17,13 +17,14 @@ use super::client::{Client, ClientKind};
 use super::message::{self, Id, Incoming, Read, RpcError, Unusable};
 use super::outlet::Outlet;
 use super::request::{Request, Terms};
-use super::surface::{Generation, Surface};
+use super::surface::{Generation, Mirrored, Surface};
 use super::version::Version;
 use super::{Askers, Offer, ServerOptions};
 
 mod changes;
 mod gather;
 mod handshake;
+mod listens;
 mod lists;
 mod passing;
 mod routes;
@@ -64,7 +65,7 @@ impl Arrived {
 
 impl Engine {
     pub(crate) fn new(options: ServerOptions, askers: Askers, offer: Offer) -> Arc<Self> {
-        let calls = Calls::new(&options, askers.clone());
+        let calls = Calls::new(&options, &askers);
         let current = Current::new(offer, options.limits.page_items);
         let server_info = Value::object([("name", Value::from(options.name.clone())), ("version", Value::from(options.version.clone()))]);
         Arc::new(Self {
@@ -213,6 +214,12 @@ impl Engine {
             Ok(tool) => self.calls.start(current.offer().catalog.clone(), tool, request),
             Err(error) => request.refuse(&error),
         }
+    }
+
+    /// The arguments of a tool that a sessionless client repeats in headers.
+    pub(crate) fn mirrored(&self, caller: &Caller, client_name: Option<&str>, tool: &str) -> Vec<Mirrored> {
+        let surface = self.current.load().surfaces.of(caller, client_name, Generation::Sessionless);
+        surface.map_or_else(Vec::new, |surface| surface.mirrored(tool).to_vec())
     }
 
     /// Offers something else. Whoever may see the difference is told.

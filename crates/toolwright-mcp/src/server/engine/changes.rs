@@ -12,6 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use toolwright::{Object, Text, Value};
 
 use super::Engine;
+use super::listens::Listen;
 use super::lists::Kind;
 use super::routes::Current;
 use crate::server::caller::Caller;
@@ -23,13 +24,11 @@ use crate::upstream::{Passed, PassedReply, Upstream, UpstreamEvent};
 /// How long changes are gathered before they are told.
 const BURST: Duration = Duration::from_millis(50);
 /// Resources that one client may be subscribed to.
-const SUBSCRIBED_MAX: usize = 1_000;
-/// Subscriptions (`subscriptions/listen`) at once, of all clients.
-const LISTENS_MAX: usize = 10_000;
+pub(super) const SUBSCRIBED_MAX: usize = 1_000;
 
 #[derive(Default)]
 pub(super) struct Changes {
-    listens: Mutex<Vec<Arc<Listen>>>,
+    pub(super) listens: Mutex<Vec<Arc<Listen>>>,
     /// Resources that somebody is subscribed to, by source and the URI there, each with those who are.
     held: Mutex<HashMap<(Text, Text), Vec<Holder>>>,
     /// The tasks that follow the servers behind us.
@@ -38,14 +37,7 @@ pub(super) struct Changes {
 }
 
 /// Who is subscribed: a session, or one subscription of a client.
-type Holder = (u64, Option<Id>);
-
-/// One `subscriptions/listen`.
-struct Listen {
-    request: Request,
-    kinds: BTreeSet<&'static str>,
-    uris: BTreeSet<Text>,
-}
+pub(super) type Holder = (u64, Option<Id>);
 
 /// What has changed and is not told yet.
 #[derive(Default)]
@@ -91,7 +83,7 @@ impl Changes {
     }
 
     /// Ends the subscriptions at servers that only these holders had.
-    fn let_go(&self, engine: &Arc<Engine>, goes: impl Fn(&Holder) -> bool) {
+    pub(super) fn let_go(&self, engine: &Arc<Engine>, goes: impl Fn(&Holder) -> bool) {
         let mut free = Vec::new();
         lock(&self.held).retain(|place, holders| {
             holders.retain(|holder| !goes(holder));
@@ -230,62 +222,6 @@ impl Engine {
         }
     }
 
-    /// Opens a subscription: `subscriptions/listen`.
-    pub(super) fn listened(self: &Arc<Self>, request: Request) {
-        let Some(wanted) = request.params.get("notifications").and_then(Value::as_object).cloned() else {
-            let text =
-                "`subscriptions/listen` needs `notifications`, an object that says what to hear of, such as `{\"toolsListChanged\": true}`";
-            return request.refuse(&RpcError::new(message::INVALID_PARAMS, text));
-        };
-        let engine = self.clone();
-        tokio::spawn(async move { engine.listen(request, &wanted).await });
-    }
-
-    async fn listen(self: &Arc<Self>, request: Request, wanted: &Object) {
-        let current = self.current.load_full();
-        let caller = &request.client.caller;
-        let passes = !current.visible(caller).is_empty();
-        let mut agreed = Object::EMPTY;
-        let mut kinds = BTreeSet::new();
-        for (member, kind) in [("toolsListChanged", "tools"), ("promptsListChanged", "prompts"), ("resourcesListChanged", "resources")] {
-            if wanted.get(member).and_then(Value::as_bool) == Some(true) && (kind == "tools" || passes) {
-                agreed = agreed.with(member, true);
-                kinds.insert(kind);
-            }
-        }
-        let holder = (request.client.key, Some(request.id.clone()));
-        let mut uris = BTreeSet::new();
-        let asked = wanted.get("resourceSubscriptions").and_then(Value::as_array).unwrap_or_default();
-        for uri in asked.iter().filter_map(Value::as_text).take(SUBSCRIBED_MAX) {
-            if self.hold(&current, caller, uri, holder.clone()).await.is_ok() {
-                uris.insert(uri.clone());
-            }
-        }
-        if !asked.is_empty() {
-            agreed = agreed.with("resourceSubscriptions", uris.iter().map(Value::from).collect::<Value>());
-        }
-        let listen = Arc::new(Listen { request, kinds, uris });
-        let full = {
-            // The lock is held over both, so that nothing is told before the acknowledgement.
-            let mut listens = lock(&self.changes.listens);
-            let full = listens.len() >= LISTENS_MAX;
-            if !full {
-                listen.tell("notifications/subscriptions/acknowledged", &Object::EMPTY.with("notifications", agreed));
-                listens.push(listen.clone());
-            }
-            full
-        };
-        if full {
-            let text = format!("{LISTENS_MAX} subscriptions are open already; open this one later");
-            listen.request.refuse(&RpcError::new(message::INTERNAL_ERROR, text));
-        }
-        // It was refused, or called off while the servers were asked.
-        if !listen.request.outlet.is_open() {
-            self.changes.ended(self, &listen.request.client, &listen.request.id);
-            self.changes.let_go(self, |gone| *gone == holder);
-        }
-    }
-
     /// `resources/subscribe` and `resources/unsubscribe` of a session.
     pub(super) fn subscribed(self: &Arc<Self>, request: Request) {
         let Some(uri) = request.params.get("uri").and_then(Value::as_text).cloned() else {
@@ -341,7 +277,7 @@ impl Engine {
     ///
     /// # Errors
     /// With the server's own error, or with none when nobody has the resource.
-    async fn hold(&self, current: &Current, caller: &Caller, uri: &Text, holder: Holder) -> Result<(), Option<RpcError>> {
+    pub(super) async fn hold(&self, current: &Current, caller: &Caller, uri: &Text, holder: Holder) -> Result<(), Option<RpcError>> {
         let (source, own) = current.homes(caller, uri).await.into_iter().next().ok_or(None)?;
         let upstream = current.upstream(source).ok_or(None)?;
         let place = (Text::from(upstream.name()), own.clone());
@@ -432,19 +368,14 @@ impl Engine {
 
     /// A line for the log goes to whoever made the call, if it is grave enough for them.
     fn logged(&self, run: &str, params: &Value) {
-        let Some((client, terms, outlet)) = self.calls.request_of_run(run) else { return };
-        let least = if terms.version.sessionless() { terms.log_level } else { client.terms().and_then(|terms| terms.log_level) };
+        let Some(request) = self.calls.client_of_run(run) else { return };
+        // A session may have said otherwise since the request came.
+        let terms = if request.terms.version.sessionless() { Some(request.terms.clone()) } else { request.client.terms() };
+        let least = terms.and_then(|terms| terms.log_level);
         let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
         if least.is_some_and(|least| level.is_none_or(|level| level >= least)) {
-            outlet.tell(message::notification("notifications/message", params));
+            request.notify("notifications/message", params);
         }
-    }
-}
-
-impl Listen {
-    fn tell(&self, method: &str, params: &Object) {
-        let tagged = crate::server::request::with_meta(params, META_SUBSCRIPTION, self.request.id.to_value());
-        self.request.notify(method, &Value::from(tagged));
     }
 }
 
@@ -488,6 +419,6 @@ fn asking(method: &'static str, uri: &Text) -> Passed {
     Passed::new(method, Value::object([("uri", uri.clone())]), Text::default())
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -127,15 +127,10 @@ impl Engine {
                 all = all.with("completions", json!({}));
             }
         }
-        let mut extensions = Object::EMPTY;
-        if let Value::Object(more) = self.calls.capabilities(version) {
-            for (name, value) in more.iter() {
-                match (name.as_str(), value) {
-                    ("extensions", Value::Object(more)) => extensions = more.clone(),
-                    (name, value) => all = all.with(name, value.clone()),
-                }
-            }
-        }
+        let mut extensions = match self.calls.extensions(version) {
+            Some(Value::Object(extensions)) => extensions,
+            _ => Object::EMPTY,
+        };
         if let Some(skills) = skills(upstreams.iter().map(|(_, upstream)| upstream.capabilities())) {
             extensions = extensions.with(SKILLS, skills);
         }
