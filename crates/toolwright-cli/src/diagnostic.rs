@@ -94,6 +94,8 @@ pub(crate) enum Severity {
 pub(crate) enum Owner {
     /// The file itself: nothing in it can be trusted.
     File,
+    /// What is kept of MCP servers beside the file.
+    Lock,
     /// One source, by its name in the file.
     Source(String),
     /// One tool, by id.
