@@ -88,6 +88,9 @@ pub(crate) enum Command {
         /// Also the tools that the configuration hides
         #[arg(long)]
         all: bool,
+        /// Ask every server, and compare what it says with toolwright.lock
+        #[arg(long)]
+        ask: bool,
     },
     /// Show what a tool takes, gives and does
     Describe {
@@ -125,6 +128,8 @@ pub(crate) enum Command {
         #[arg(long)]
         yes: bool,
     },
+    /// Show what servers say about their tools that toolwright.lock does not
+    Diff,
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -165,6 +170,9 @@ pub(crate) struct CheckArgs {
     /// Start no server: tools of servers are taken from toolwright.lock
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Ask every server, and compare what it says with toolwright.lock
+    #[arg(long, conflicts_with = "offline")]
+    pub(crate) ask: bool,
     /// Take warnings for errors: `warnings` for all of them, or a code (repeatable)
     #[arg(long, value_name = "WHAT")]
     pub(crate) deny: Vec<String>,

@@ -10,8 +10,9 @@ mod leaves;
 mod literals;
 mod needs;
 mod order;
+mod prepare;
 mod reconcile;
-mod upstreams;
+mod servers;
 mod views;
 
 use std::collections::BTreeMap;
@@ -28,11 +29,16 @@ use crate::grant::Grants;
 use crate::secret::Secrets;
 use crate::view::{SourceView, State, ToolView, Why};
 
+pub(crate) use servers::Opening;
+use servers::Server;
+
 /// What is needed of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// All of it: every source is asked for its tools.
+    /// All of it: every source is asked for its tools, whatever was accepted of them.
     Everything,
+    /// All of it: every source is asked, and what is not as it was accepted is withheld.
+    Compared,
     /// What the files say, and nothing is started.
     FilesOnly,
     /// What the files and the locks beside them say; of the rest, servers are asked, or nothing is known.
@@ -40,7 +46,7 @@ pub(crate) enum Want {
         /// Servers that no lock knows are asked.
         ask: bool,
     },
-    /// What one tool needs: no other source is started.
+    /// What one tool needs, as the locks say; no other source is looked at, and those that no lock knows are asked.
     Tool(String),
 }
 
@@ -62,7 +68,7 @@ pub(crate) struct Host {
     needed: Option<needs::Needs>,
     /// What the command line allows and no tool is called.
     misnamed: Vec<Finding>,
-    upstreams: Vec<Upstream>,
+    servers: Vec<Server>,
     /// What the files say about composites, for places.
     composites: Vec<CompositeEntry>,
 }
@@ -101,9 +107,14 @@ struct UnknownSource {
 impl Host {
     /// Wires everything: sources, what the host says about their tools, policy, composites.
     pub(crate) async fn open(config: Config, grants: &Grants, want: &Want) -> Self {
+        Opening::new(grants, want).open(config).await
+    }
+
+    async fn opened(config: Config, how: &Opening<'_>) -> Self {
+        let Opening { grants, want, .. } = *how;
         let needed = match want {
             Want::Tool(id) => Some(needs::of(&config, id)),
-            Want::Everything | Want::FilesOnly | Want::Locked { .. } => None,
+            _ => None,
         };
         let mut build = Build {
             config: &config,
@@ -121,13 +132,7 @@ impl Host {
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
-        let asked = |source: &str| match (want, &needed) {
-            (Want::FilesOnly | Want::Locked { ask: false }, _) => false,
-            (_, Some(needed)) => needed.asks(source),
-            (_, None) => true,
-        };
-        let locked = matches!(want, Want::Locked { .. });
-        let upstreams = build.leaves(&asked, locked).await;
+        let servers = build.leaves(how, needed.as_ref()).await;
         build.duplicate_sources();
         build.claim_composites();
         build.claim_for_the_user();
@@ -139,7 +144,7 @@ impl Host {
         build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();
-        let mut host = build.close(needed, upstreams);
+        let mut host = build.close(needed, servers);
         host.misnamed = misnamed;
         host.composites = config.composites;
         host
@@ -153,7 +158,12 @@ impl Host {
 
     /// Ends every server that was started.
     pub(crate) async fn close(&self) {
-        upstreams::close(&self.upstreams).await;
+        servers::close(&self.servers).await;
+    }
+
+    /// The servers behind it, by the names of their sources; most may not have been started.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = (&str, &Upstream)> {
+        self.servers.iter().map(|server| (server.source.as_str(), &server.upstream))
     }
 
     /// The tool of that id.
@@ -189,7 +199,7 @@ impl Host {
 }
 
 impl Build<'_> {
-    fn close(self, needed: Option<needs::Needs>, upstreams: Vec<Upstream>) -> Host {
+    fn close(self, needed: Option<needs::Needs>, servers: Vec<Server>) -> Host {
         let mut secrets = Secrets::default();
         secrets.extend(&self.config.secrets);
         let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
@@ -206,7 +216,7 @@ impl Build<'_> {
             secrets,
             needed,
             misnamed: Vec::new(),
-            upstreams,
+            servers,
             composites: Vec::new(),
         }
     }

@@ -167,7 +167,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
         member("env", VARIABLES, "environment variables for it; never shown"),
         member("cleanEnv", FLAG, "give it no variables but those in `env`"),
         member("cwd", TEXT, "the folder it runs in, relative to this file"),
-        member("trust", TRUST, "whether its hints count as effects"),
+        member("trust", TRUST, "whether its hints count as effects: never, as accepted with `toolwright lock`, or always"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
         member("startTimeout", DURATION, "how long it may take to start; default `20s`"),
         member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
@@ -175,7 +175,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
     ],
 };
 
-const TRUST: &str = r#"{"enum": ["none", "hints"], "enumDescriptions": ["what it says of its tools' effects is not believed", "its hints, such as `readOnlyHint`, are effects"]}"#;
+const TRUST: &str = r#"{"enum": ["none", "lock", "hints"], "enumDescriptions": ["what it says of its tools' effects is not believed", "its hints are effects as they were when you accepted them with `toolwright lock`", "its hints, such as `readOnlyHint`, are effects"]}"#;
 
 /// An MCP server over streamable HTTP.
 pub(crate) const HTTP_SOURCE: Shape = Shape {
@@ -186,7 +186,7 @@ pub(crate) const HTTP_SOURCE: Shape = Shape {
     members: &[
         member("url", TEXT, "the server's address"),
         member("headers", VARIABLES, "headers for every request; never shown"),
-        member("trust", TRUST, "whether its hints count as effects"),
+        member("trust", TRUST, "whether its hints count as effects: never, as accepted with `toolwright lock`, or always"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
         member("startTimeout", DURATION, "how long it may take to answer first; default `20s`"),
         member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
