@@ -94,13 +94,10 @@ pub(crate) enum Severity {
 pub(crate) enum Owner {
     /// The file itself: nothing in it can be trusted.
     File,
-<<<<<<< HEAD
     /// Serving: what stands in the way of it stands in the way of nothing else.
     Serve,
-=======
     /// What is kept of MCP servers beside the file.
     Lock,
->>>>>>> i6-G
     /// One source, by its name in the file.
     Source(String),
     /// One tool, by id.

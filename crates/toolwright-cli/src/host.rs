@@ -3,6 +3,7 @@
 //! Nothing that is wrong in one place takes down another: a source that cannot be asked, a tool that
 //! does not check and a composite that is refused stay visible with their reasons.
 
+mod audiences;
 mod composites;
 mod layers;
 mod learned;
@@ -141,6 +142,7 @@ impl Host {
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
+        build.audiences_of_nothing();
         build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();

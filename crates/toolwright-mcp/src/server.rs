@@ -28,7 +28,6 @@ mod stdio;
 mod surface;
 mod version;
 
-pub use askers::Askers;
 pub use askers::{ApprovalAsking, Askers};
 pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;

@@ -85,10 +85,7 @@ impl fmt::Display for Id {
 /// What a client sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Incoming {
-<<<<<<< HEAD
     /// `params` is an object, or `null` when there were none.
-=======
->>>>>>> i6-G
     Request {
         id: Id,
         method: Text,
@@ -103,7 +100,6 @@ pub(crate) enum Incoming {
         id: Id,
         outcome: Result<Value, RpcError>,
     },
-<<<<<<< HEAD
 }
 
 impl Incoming {
@@ -148,8 +144,6 @@ impl Read {
     pub(crate) fn wants_reply(&self) -> bool {
         self.messages().iter().any(|message| matches!(message, Ok(Incoming::Request { .. }) | Err(_)))
     }
-=======
->>>>>>> i6-G
 }
 
 /// A message that cannot be used, with the error that its sender gets.

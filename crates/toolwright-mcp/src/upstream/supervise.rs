@@ -54,10 +54,7 @@ impl Shared {
             life: Mutex::default(),
             stopping: CancellationToken::new(),
             questions,
-<<<<<<< HEAD
-=======
             drift: watch::Sender::default(),
->>>>>>> i6-G
         }
     }
 
