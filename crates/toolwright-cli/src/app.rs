@@ -46,6 +46,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
             command::check::check(&app, &how).await
         }
         Command::List { all, ask } => command::list::list(&app, all, ask).await,
+        Command::Serve(args) => command::serve::serve(&app, &args).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
@@ -308,6 +309,17 @@ pub(crate) fn add_locks(config: &mut Config) {
         locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, lock_faults));
     }
     findings.extend(lock_faults.iter().map(|fault| fault.finding.clone()));
+}
+
+impl App {
+    /// Every file that the configuration is read from, or would be if it were there.
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
+        let user = paths::config_dir(|name| std::env::var_os(name)).map(|dir| dir.join("config.yaml"));
+        let configs = user.into_iter().chain(self.project_path());
+        configs
+            .flat_map(|path| ["toolwright.lock", "toolwright.learned.json"].map(|name| path.with_file_name(name)).into_iter().chain([path]))
+            .collect()
+    }
 }
 
 fn user_file() -> Option<(PathBuf, String, Layer)> {

@@ -7,8 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 mod kept;
+mod serve;
 
 pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
@@ -92,6 +94,8 @@ pub(crate) enum Command {
         #[arg(long)]
         ask: bool,
     },
+    /// Serve the tools to MCP clients, over standard input and output or over HTTP
+    Serve(ServeArgs),
     /// Show what a tool takes, gives and does
     Describe {
         /// The tool's id

@@ -84,8 +84,7 @@ impl Serving {
         };
         let entries = sections.audiences();
         let key = |name: &str| if name == DEFAULT { Text::new() } else { Text::from(name) };
-        let mut audiences: BTreeMap<Text, Audience> =
-            entries.iter().map(|entry| (key(&entry.name), formed(&entry.audience))).collect();
+        let mut audiences: BTreeMap<Text, Audience> = entries.iter().map(|entry| (key(&entry.name), formed(&entry.audience))).collect();
         if entries.is_empty() {
             audiences.insert(Text::new(), formed(&Audience::default()));
         }

@@ -39,7 +39,8 @@ fn wrong(message: impl Into<String>, place: &Place, help: impl Into<String>) -> 
 }
 
 fn only_yours(member: &str, place: &Place) -> Finding {
-    let help = format!("who may call is yours to say: put `serve.{member}` into your own file (`toolwright` reads it beside the project's)");
+    let help =
+        format!("who may call is yours to say: put `serve.{member}` into your own file (`toolwright` reads it beside the project's)");
     wrong(format!("`{member}` of a project's file lets nobody in"), place, help)
 }
 
@@ -75,7 +76,8 @@ fn oauth(entry: &OAuthEntry, audiences: &[&AudienceEntry], findings: &mut Vec<Fi
     if !entry.authorization_servers.is_empty() {
         oauth.authorization_servers.clone_from(&entry.authorization_servers);
     }
-    let (known, unknown): (Vec<_>, Vec<_>) = entry.algorithms.iter().map(|(name, place)| (Algorithm::parse(name), name, place)).partition(|(algorithm, ..)| algorithm.is_some());
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        entry.algorithms.iter().map(|(name, place)| (Algorithm::parse(name), name, place)).partition(|(algorithm, ..)| algorithm.is_some());
     for (_, name, place) in &unknown {
         let names = Algorithm::ALL.map(Algorithm::name);
         let help = did_you_mean(name, names).unwrap_or_else(|| format!("it is one of {}", names.join(", ")));

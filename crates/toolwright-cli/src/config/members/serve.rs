@@ -4,7 +4,8 @@ use super::{DURATION, SIZE, Shape, TEXT, member};
 
 const TEXTS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 const COUNT: &str = r#"{"type": "integer", "minimum": 1}"#;
-const PROFILE: &str = r#"{"enum": ["standard", "claude-code", "claude", "cursor", "vscode", "copilot", "windsurf", "gemini", "codex", "lm-studio"]}"#;
+const PROFILE: &str =
+    r#"{"enum": ["standard", "claude-code", "claude", "cursor", "vscode", "copilot", "windsurf", "gemini", "codex", "lm-studio"]}"#;
 
 /// The `serve` section.
 pub(crate) const SERVE: Shape = Shape {
