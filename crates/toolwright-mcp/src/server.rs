@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolwright::{Journal, Text};
 
 mod askers;
+mod auth;
 mod caller;
 mod calls;
 mod client;
@@ -28,8 +29,9 @@ mod surface;
 mod version;
 
 pub use askers::{ApprovalAsking, Askers};
+pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
-pub use http::HttpOptions;
+pub use http::{HttpError, HttpLimits, HttpListener, HttpOptions};
 pub use offer::{Audience, Offer, denied_steps};
 pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
 pub use serve::Server;
@@ -49,7 +51,7 @@ pub struct ServerOptions {
     pub journal: Option<Arc<dyn Journal>>,
     /// Who claims runs in it.
     pub owner: Text,
-    /// From what a later process makes the tools of a run again, for the journal.
+    /// What the host makes its catalogue from again, for runs that another process takes up.
     pub context_key: Option<Text>,
     /// Bounds, each with its unit in its name.
     pub limits: ServerLimits,

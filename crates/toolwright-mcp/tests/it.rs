@@ -20,6 +20,8 @@ mod http;
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
+#[path = "it/pins.rs"]
+mod pins;
 #[path = "it/piped.rs"]
 mod piped;
 #[path = "it/process.rs"]
