@@ -79,6 +79,8 @@ pub struct ServerLimits {
     pub stop_grace: Duration,
     /// Calls that are not over, of all clients: running, waiting for an answer, or as a task.
     pub calls_open_max: usize,
+    /// Calls that stand still until a client without a session answers; of more, the oldest is cancelled.
+    pub calls_parked_max: usize,
     /// Calls that are over and kept for a client that comes back: tasks, and calls with an idempotency key.
     pub calls_kept_max: usize,
     /// Bytes of their results.
@@ -124,6 +126,7 @@ impl Default for ServerLimits {
             replay_bytes_max: 1024 * 1024,
             stop_grace: Duration::from_secs(10),
             calls_open_max: 10_000,
+            calls_parked_max: 1_000,
             calls_kept_max: 1_000,
             calls_kept_bytes_max: 64 * 1024 * 1024,
             task_after: Duration::from_secs(5),

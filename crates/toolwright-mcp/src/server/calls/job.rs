@@ -15,7 +15,7 @@ use super::questions::Open;
 use super::render::{self, Reader};
 use super::tasks::Task;
 use crate::server::caller::Caller;
-use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
+use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RESOURCE_NOT_FOUND, RpcError};
 use crate::server::request::{LogLevel, Request, Terms, complete};
 
 /// A call.
@@ -45,6 +45,15 @@ pub(crate) enum What {
     },
     /// A request that is passed on to a server.
     Passed { method: Text, params: Value },
+}
+
+/// Why requests do not wait any more.
+#[derive(Clone, Copy)]
+pub(crate) enum Leaving<'a> {
+    /// The client said that it wants nothing more of this one.
+    Cancelled(&'a Id),
+    /// The client is gone.
+    Gone,
 }
 
 /// What became of it.
@@ -128,11 +137,16 @@ impl Job {
         self.deliver(desk, &mut inner);
     }
 
-    /// A request does not wait any more, and gets no reply. Nobody else waits: the call is cancelled, unless somebody can find it again.
-    pub(crate) fn detach(self: &Arc<Self>, desk: &Desk, client: u64, gone: impl Fn(&Waiter) -> bool) {
+    /// A request does not wait any more, and gets no reply. Nobody else waits: the call is cancelled, unless somebody can find it again;
+    /// one with a key only if that was not said, and its client is merely gone.
+    pub(crate) fn detach(self: &Arc<Self>, desk: &Desk, client: u64, leaving: Leaving<'_>) {
         let mut inner = self.inner();
-        let leaving: Vec<Waiter> = inner.waiters.extract_if(.., |waiter| waiter.request.client.key == client && gone(waiter)).collect();
-        for waiter in &leaving {
+        let leaves = |waiter: &mut Waiter| match leaving {
+            Leaving::Cancelled(id) => waiter.request.client.key == client && waiter.request.id == *id,
+            Leaving::Gone => waiter.request.client.key == client,
+        };
+        let left: Vec<Waiter> = inner.waiters.extract_if(.., leaves).collect();
+        for waiter in &left {
             desk.unwait(client, &waiter.request.id, self);
             // A cancelled request gets none.
             waiter.request.outlet.end();
@@ -140,7 +154,8 @@ impl Job {
         // What it was asked and did not answer, somebody else who waits may answer.
         inner.unsent(desk, client);
         self.deliver(desk, &mut inner);
-        let lost = inner.waiters.is_empty() && !self.keyed && inner.task.is_none() && inner.state.is_none();
+        let found_again = self.keyed && matches!(leaving, Leaving::Gone);
+        let lost = inner.waiters.is_empty() && !found_again && inner.task.is_none() && inner.state.is_none();
         if lost && inner.outcome.is_none() && !inner.leave_approvals() {
             inner.cancelled = true;
             drop(inner);
