@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolwright::{Journal, Text};
 
 mod askers;
+mod auth;
 mod caller;
 mod calls;
 mod client;
@@ -28,8 +29,9 @@ mod surface;
 mod version;
 
 pub use askers::{ApprovalAsking, Askers};
+pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
-pub use http::HttpOptions;
+pub use http::{HttpError, HttpLimits, HttpListener, HttpOptions};
 pub use offer::{Audience, Offer, denied_steps};
 pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
 pub use serve::Server;
@@ -49,6 +51,8 @@ pub struct ServerOptions {
     pub journal: Option<Arc<dyn Journal>>,
     /// Who claims runs in it.
     pub owner: Text,
+    /// What the host makes its catalogue from again, for runs that another process takes up.
+    pub context_key: Option<Text>,
     /// Bounds, each with its unit in its name.
     pub limits: ServerLimits,
 }
@@ -75,6 +79,8 @@ pub struct ServerLimits {
     pub stop_grace: Duration,
     /// Calls that are not over, of all clients: running, waiting for an answer, or as a task.
     pub calls_open_max: usize,
+    /// Calls that stand still until a client without a session answers; of more, the oldest is cancelled.
+    pub calls_parked_max: usize,
     /// Calls that are over and kept for a client that comes back: tasks, and calls with an idempotency key.
     pub calls_kept_max: usize,
     /// Bytes of their results.
@@ -102,6 +108,7 @@ impl ServerOptions {
             instructions: None,
             journal: None,
             owner: Text::default(),
+            context_key: None,
             limits: ServerLimits::default(),
         }
     }
@@ -119,6 +126,7 @@ impl Default for ServerLimits {
             replay_bytes_max: 1024 * 1024,
             stop_grace: Duration::from_secs(10),
             calls_open_max: 10_000,
+            calls_parked_max: 1_000,
             calls_kept_max: 1_000,
             calls_kept_bytes_max: 64 * 1024 * 1024,
             task_after: Duration::from_secs(5),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolwright::CancelToken;
 
 use super::engine::Engine;
-use super::http::{self, HttpOptions};
+use super::http::{HttpError, HttpListener, HttpOptions};
 use super::{Askers, Caller, Offer, ServerOptions, stdio};
 
 /// A sealed catalogue in front of clients. Clones share it.
@@ -46,12 +46,21 @@ impl Server {
         stdio::serve(&self.engine, caller, reader, writer, stop).await
     }
 
+    /// Listens for clients over HTTP, so that the host can say where before it serves them.
+    ///
+    /// # Errors
+    /// When the options let in whom they should not, or the address cannot be listened on.
+    pub async fn bind_http(&self, options: HttpOptions) -> Result<HttpListener, HttpError> {
+        HttpListener::bind(&self.engine, options).await
+    }
+
     /// Serves clients over HTTP until `stop` is cancelled. Returns when no call runs any more.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or the options let in whom they should not.
-    pub async fn serve_http(&self, options: HttpOptions, stop: CancelToken) -> std::io::Result<()> {
-        http::serve(&self.engine, options, stop).await
+    /// As [`Server::bind_http`].
+    pub async fn serve_http(&self, options: HttpOptions, stop: CancelToken) -> Result<(), HttpError> {
+        self.bind_http(options).await?.serve(stop).await;
+        Ok(())
     }
 }
 

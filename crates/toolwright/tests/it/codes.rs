@@ -24,7 +24,8 @@ const NOT_YET: [(&str, &str); 2] = [
 ];
 
 /// Codes of sources, with the crate whose tests produce them.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 15] = [
+    ("approval_mismatch", "toolwright"),
     ("command_not_found", "toolwright-sources"),
     ("command_not_started", "toolwright-sources"),
     ("exit_code", "toolwright-sources"),
@@ -36,6 +37,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upstream_disconnected", "toolwright-mcp"),
     ("upstream_protocol_error", "toolwright-mcp"),
     ("upstream_timeout", "toolwright-mcp"),
+    ("catalog_changed", "toolwright-cli"),
     ("session_lost", "toolwright-mcp"),
     ("upstream_unauthorized", "toolwright-mcp"),
 ];
@@ -177,6 +179,9 @@ fn produce(code: &str) -> Said {
         "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(Refusal::new("permission_denied", "you may not")))),
         "approval_unavailable" => refused_by(HostChecks::new().approval(None)),
         "approval_rejected" => refused_by(HostChecks::new().approval(Some(Arc::new(No)))),
+        "approval_required" => crate::approving::produce(toolwright::approval::Answer::Later),
+        "approval_denied" => crate::approving::produce(toolwright::approval::Answer::Nobody),
+        "approval_expired" => crate::approving::produce(toolwright::approval::Answer::Expired),
         "step_aborted" => aborted(),
         "cancelled" => cancelled(),
         "invalid_input" => failing(log.close(reader("t").input_schema(n()), |input| Ok(input.into())), json!({"v": "x"})),

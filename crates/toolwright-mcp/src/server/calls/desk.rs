@@ -33,6 +33,8 @@ struct Book {
     running: HashMap<Text, Arc<Job>>,
     keyed: HashMap<Text, Arc<Job>>,
     states: HashMap<Text, Arc<Job>>,
+    /// States in the order in which they were given, also those that are used.
+    parked: VecDeque<Text>,
     tasks: HashMap<Text, Arc<Job>>,
     /// Questions that were sent as requests to clients with sessions, with the question's key.
     sent: HashMap<(u64, Id), (Arc<Job>, Text)>,
@@ -51,6 +53,8 @@ struct Kept {
 #[derive(Default)]
 pub(crate) struct FoundBy {
     pub(crate) bytes: u64,
+    /// Its idempotency key.
+    pub(crate) key: bool,
     pub(crate) task: Option<Text>,
     pub(crate) state: Option<Text>,
 }
@@ -145,8 +149,25 @@ impl Desk {
         self.book().running.values().cloned().collect()
     }
 
+    /// A call stands still until a client sends this back. Of too many, the oldest is given up.
     pub(crate) fn add_state(&self, state: Text, job: &Arc<Job>) {
-        self.book().states.insert(state, job.clone());
+        let most = self.limits().calls_parked_max;
+        let mut book = self.book();
+        if book.states.insert(state.clone(), job.clone()).is_some() {
+            return;
+        }
+        book.parked.push_back(state);
+        while book.states.len() > most {
+            let Some(oldest) = book.parked.pop_front() else { break };
+            if let Some(job) = book.states.remove(&oldest) {
+                job.cancel.cancel();
+            }
+        }
+        // Those that are used are dropped from time to time.
+        if book.parked.len() > most.saturating_mul(2) {
+            let Book { parked, states, .. } = &mut *book;
+            parked.retain(|state| states.contains_key(state));
+        }
     }
 
     pub(crate) fn remove_state(&self, state: &str) {
@@ -191,22 +212,19 @@ impl Desk {
         let now = Instant::now();
         let mut book = self.book();
         book.running.remove(&job.run);
-        match kept {
-            Some(found_by) => {
-                let until = now.checked_add(limits.call_kept).unwrap_or(now);
-                book.kept_bytes = book.kept_bytes.saturating_add(found_by.bytes);
-                book.kept.push_back(Kept { until, found_by, job: job.clone() });
-                book.sweep(now);
-                while book.kept.len() > limits.calls_kept_max || book.kept_bytes > limits.calls_kept_bytes_max {
-                    if !book.forget_oldest() {
-                        break;
-                    }
+        if job.keyed && !kept.as_ref().is_some_and(|found_by| found_by.key) {
+            book.keyed.remove(&job.run);
+        }
+        if let Some(found_by) = kept {
+            let until = now.checked_add(limits.call_kept).unwrap_or(now);
+            book.kept_bytes = book.kept_bytes.saturating_add(found_by.bytes);
+            book.kept.push_back(Kept { until, found_by, job: job.clone() });
+            book.sweep(now);
+            while book.kept.len() > limits.calls_kept_max || book.kept_bytes > limits.calls_kept_bytes_max {
+                if !book.forget_oldest() {
+                    break;
                 }
             }
-            None if job.keyed => {
-                book.keyed.remove(&job.run);
-            }
-            None => {}
         }
         if book.running.is_empty() {
             self.idle.notify_waiters();
