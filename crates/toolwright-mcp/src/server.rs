@@ -14,23 +14,28 @@ mod caller;
 mod calls;
 mod client;
 mod engine;
+mod hints;
 mod http;
 mod message;
+mod names;
 mod offer;
 mod outlet;
+mod profile;
+mod publish;
 mod request;
 mod serve;
 mod stdio;
 mod surface;
 mod version;
 
-pub use askers::Askers;
+pub use askers::{ApprovalAsking, Askers};
 pub use auth::{Access, Algorithm, KeySource, OAuth, Token, WeakToken};
 pub use caller::Caller;
 pub use http::{HttpError, HttpLimits, HttpListener, HttpOptions};
-pub use offer::{Audience, Offer, Profile};
+pub use offer::{Audience, Offer, denied_steps};
+pub use profile::{NAME_CHARS_MAX, NAME_CHARS_MIN, Profile};
 pub use serve::Server;
-pub use surface::{LeftOut, Surface};
+pub use surface::{Budget, Generation, LeftOut, Mirrored, Renamed, Surface};
 
 /// What a host decides once for a server.
 #[derive(Clone)]
@@ -70,6 +75,24 @@ pub struct ServerLimits {
     pub replay_bytes_max: usize,
     /// How long calls may go on when the server stops.
     pub stop_grace: Duration,
+    /// Calls that are not over, of all clients: running, waiting for an answer, or as a task.
+    pub calls_open_max: usize,
+    /// Calls that are over and kept for a client that comes back: tasks, and calls with an idempotency key.
+    pub calls_kept_max: usize,
+    /// Bytes of their results.
+    pub calls_kept_bytes_max: u64,
+    /// How long a call may last before it becomes a task, for a client that takes tasks.
+    pub task_after: Duration,
+    /// How often clients are told to look after a task.
+    pub task_poll: Duration,
+    /// How long a question waits for its answer.
+    pub answer_wait: Duration,
+}
+
+impl std::fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerOptions").field("name", &self.name).field("version", &self.version).finish_non_exhaustive()
+    }
 }
 
 impl ServerOptions {
@@ -90,13 +113,19 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             message_bytes_max: 16 * 1024 * 1024,
-            page_items: 100,
+            page_items: 1_000,
             sessions_max: 10_000,
             calls_per_client_max: 256,
             session_idle: Duration::from_secs(30 * 60),
             call_kept: Duration::from_secs(60 * 60),
             replay_bytes_max: 1024 * 1024,
             stop_grace: Duration::from_secs(10),
+            calls_open_max: 10_000,
+            calls_kept_max: 1_000,
+            calls_kept_bytes_max: 64 * 1024 * 1024,
+            task_after: Duration::from_secs(5),
+            task_poll: Duration::from_secs(1),
+            answer_wait: Duration::from_secs(10 * 60),
         }
     }
 }

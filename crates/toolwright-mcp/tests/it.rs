@@ -20,6 +20,8 @@ mod listing;
 mod process;
 #[path = "it/results.rs"]
 mod results;
+#[path = "it/serving.rs"]
+mod serving;
 #[path = "it/stdio.rs"]
 mod stdio;
 #[path = "it/web.rs"]

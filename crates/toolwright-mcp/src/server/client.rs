@@ -61,14 +61,10 @@ impl Client {
         self.state().terms.clone()
     }
 
-    /// Keeps what `initialize` said. The second time, nothing changes, and it says `false`.
-    pub(crate) fn agree(&self, terms: Terms) -> bool {
-        let mut state = self.state();
-        if state.terms.is_some() {
-            return false;
-        }
-        state.terms = Some(Arc::new(terms));
-        true
+    /// Keeps what `initialize` agreed. Said again, it takes the place of what was agreed before: some programs in front of a pipe begin
+    /// anew on it for each of their own clients.
+    pub(crate) fn agree(&self, terms: Arc<Terms>) {
+        self.state().terms = Some(terms);
     }
 
     /// From where on the session gets log lines.

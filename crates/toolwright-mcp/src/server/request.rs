@@ -43,6 +43,8 @@ pub(crate) struct Terms {
     pub(crate) client: Value,
     /// Log lines from here on are sent; absent: none.
     pub(crate) log_level: Option<LogLevel>,
+    /// Our own name and version, as results of the sessionless generation have it.
+    pub(crate) server: Value,
 }
 
 /// How grave a log line is (RFC 5424).
@@ -114,11 +116,13 @@ impl Request {
     }
 }
 
-/// Puts `resultType` into a result of the sessionless generation that has none. Others are untouched.
+/// Puts `resultType` and our name into a result of the sessionless generation, unless it has them. Others are untouched.
 pub(crate) fn complete(terms: &Terms, result: Value) -> Value {
     match result {
-        Value::Object(object) if terms.version.sessionless() && object.get("resultType").is_none() => {
-            Value::Object(object.with("resultType", "complete"))
+        Value::Object(object) if terms.version.sessionless() => {
+            let named = with_meta(&object, META_SERVER, terms.server.clone());
+            let typed = if named.get("resultType").is_none() { named.with("resultType", "complete") } else { named };
+            Value::Object(typed)
         }
         other => other,
     }

@@ -22,7 +22,7 @@ impl Server {
 
     /// Offers something else from now on. Clients that can are told, if what they see changes by it.
     pub fn replace(&self, offer: Offer) {
-        let _ = offer;
+        self.engine.replace(offer);
     }
 
     /// Serves the client at the other end of the standard streams, until its end closes or `stop` is cancelled. Returns when no call
@@ -31,7 +31,7 @@ impl Server {
     /// # Errors
     /// When the streams cannot be read or written.
     pub async fn serve_stdio(&self, caller: Caller, stop: CancelToken) -> std::io::Result<()> {
-        stdio::serve(&self.engine, caller, tokio::io::stdin(), tokio::io::stdout(), stop).await
+        stdio::serve_standard(&self.engine, caller, stop).await
     }
 
     /// The same over any pipe, such as a socket: one message a line.
@@ -61,5 +61,11 @@ impl Server {
     pub async fn serve_http(&self, options: HttpOptions, stop: CancelToken) -> Result<(), HttpError> {
         self.bind_http(options).await?.serve(stop).await;
         Ok(())
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
     }
 }

@@ -11,10 +11,15 @@ use tokio::task::JoinHandle;
 use toolwright::{CancelSource, Registry, Text, tool};
 use toolwright_mcp::server::{Askers, Audience, HttpOptions, Offer, Server, ServerOptions};
 
+#[path = "serving/access.rs"]
 mod access;
+#[path = "serving/oauth.rs"]
 mod oauth;
+#[path = "serving/sessions.rs"]
 mod sessions;
+#[path = "serving/single.rs"]
 mod single;
+#[path = "serving/streams.rs"]
 mod streams;
 
 /// The newest version with sessions, and the one without.

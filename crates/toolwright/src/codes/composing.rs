@@ -219,8 +219,8 @@ assert_eq!(error.code(), "approval_unavailable");
         "The person, or the rule that stands for one, said no or did not answer.",
         rust(r#"struct Never;
 impl Approver for Never {
-    fn ask<'a>(&'a self, _step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(std::future::ready(Ok(false)))
+    fn ask<'a>(&'a self, _: &'a approval::Request) -> BoxFuture<'a, approval::Answer> {
+        Box::pin(std::future::ready(approval::Answer::No { who: "ann".into(), reason: "".into() }))
     }
 }
 

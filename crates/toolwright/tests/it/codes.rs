@@ -216,8 +216,8 @@ fn produce(code: &str) -> Said {
 struct No;
 
 impl toolwright::Approver for No {
-    fn ask<'a>(&'a self, _: &'a toolwright::StepRequest<'a>) -> toolwright::BoxFuture<'a, Result<bool, String>> {
-        Box::pin(std::future::ready(Ok(false)))
+    fn ask<'a>(&'a self, _: &'a toolwright::approval::Request) -> toolwright::BoxFuture<'a, toolwright::approval::Answer> {
+        Box::pin(std::future::ready(toolwright::approval::Answer::No { who: "ann".into(), reason: "".into() }))
     }
 }
 

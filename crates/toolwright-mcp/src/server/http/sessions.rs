@@ -52,7 +52,7 @@ impl Sessions {
     }
 
     /// Makes a session that nobody can find yet.
-    pub(super) fn begin(&self, engine: &Engine, caller: Caller) -> Arc<Session> {
+    pub(super) fn begin(&self, engine: &Arc<Engine>, caller: Caller) -> Arc<Session> {
         let mailbox = Mailbox::new(Rules { replay: true, bytes_max: self.limits.replay_bytes_max }, self.common.clone());
         let standing = mailbox.open();
         let aside = Arc::new(Standing { mailbox: mailbox.clone(), stream: standing });
@@ -61,7 +61,7 @@ impl Sessions {
     }
 
     /// Whether one more fits, once those that nobody uses are gone.
-    pub(super) fn has_room(&self, engine: &Engine) -> bool {
+    pub(super) fn has_room(&self, engine: &Arc<Engine>) -> bool {
         if self.len() >= self.limits.sessions_max {
             self.sweep(engine);
         }
@@ -90,7 +90,7 @@ impl Sessions {
     }
 
     /// Ends the session of that id, if it is this caller's.
-    pub(super) fn end(&self, engine: &Engine, id: &str, caller: &Caller) -> bool {
+    pub(super) fn end(&self, engine: &Arc<Engine>, id: &str, caller: &Caller) -> bool {
         if self.find(id, caller).is_none() {
             return false;
         }
@@ -100,7 +100,7 @@ impl Sessions {
     }
 
     /// Ends the sessions that nobody uses, and forgets streams that nobody came back to.
-    pub(super) fn sweep(&self, engine: &Engine) {
+    pub(super) fn sweep(&self, engine: &Arc<Engine>) {
         let idle = u64::try_from(self.limits.session_idle.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let unused = |session: &Session| {
@@ -136,7 +136,7 @@ impl Sessions {
     }
 
     /// Ends all of them.
-    pub(super) fn end_all(&self, engine: &Engine) {
+    pub(super) fn end_all(&self, engine: &Arc<Engine>) {
         let all = std::mem::take(&mut *self.map.write().unwrap_or_else(PoisonError::into_inner));
         all.values().for_each(|session| session.close(engine));
     }
@@ -151,13 +151,13 @@ impl Sessions {
 }
 
 impl Session {
-    fn close(&self, engine: &Engine) {
+    fn close(&self, engine: &Arc<Engine>) {
         engine.left(&self.client);
         self.mailbox.close();
     }
 
     /// A session that never got an id.
-    pub(super) fn discard(&self, engine: &Engine) {
+    pub(super) fn discard(&self, engine: &Arc<Engine>) {
         self.close(engine);
     }
 }
