@@ -57,17 +57,6 @@ struct Served {
     client: reqwest::Client,
 }
 
-/// Tells that it was dropped, unless it was let go.
-struct IfDropped(Arc<Counts>, bool);
-
-impl Drop for IfDropped {
-    fn drop(&mut self) {
-        if !self.1 {
-            self.0.cancelled.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
 fn offer(counts: &Arc<Counts>) -> Offer {
     let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
     let counts = counts.clone();
@@ -75,14 +64,19 @@ fn offer(counts: &Arc<Counts>) -> Offer {
         let counts = counts.clone();
         async move {
             counts.started.fetch_add(1, Ordering::SeqCst);
-            let mut dropped = IfDropped(counts.clone(), false);
             let number = |name: &str| input.get(name).and_then(toolwright::Value::as_u64).unwrap_or(0);
             for step in 0..number("steps") {
                 call.progress("on the way", Some(step as f64), None);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            tokio::time::sleep(Duration::from_millis(number("ms"))).await;
-            dropped.1 = true;
+            // A tool with side effects is told that nobody waits any more; it is not dropped.
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(number("ms"))) => {}
+                () = call.cancel().cancelled() => {
+                    counts.cancelled.fetch_add(1, Ordering::SeqCst);
+                    return Err(toolwright::ToolError::new("nobody waits any more"));
+                }
+            }
             counts.finished.fetch_add(1, Ordering::SeqCst);
             Ok(toolwright::json!({"done": true, "pad": "x".repeat(number("pad") as usize)}))
         }
@@ -112,6 +106,7 @@ impl Served {
         let address = listener.address();
         let stop = CancelSource::new();
         let task = tokio::spawn(listener.serve(stop.token()));
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().unwrap();
         Self { address, stop, counts, task, client }
     }
