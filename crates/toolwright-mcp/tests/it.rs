@@ -10,12 +10,16 @@ mod server;
 
 #[path = "it/control.rs"]
 mod control;
+#[path = "it/dispatch.rs"]
+mod dispatch;
 #[path = "it/http.rs"]
 mod http;
 #[path = "it/keys.rs"]
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
+#[path = "it/piped.rs"]
+mod piped;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]

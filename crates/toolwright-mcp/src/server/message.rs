@@ -341,3 +341,93 @@ fn asking(id: Option<&Id>, method: &str, params: &Value) -> String {
     text.push('}');
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something like a message, with each part sometimes missing and sometimes of another type.
+    fn messages() -> impl Strategy<Value = String> {
+        let scalar = prop_oneof![
+            Just("1".to_owned()),
+            Just("-7".to_owned()),
+            Just("1.5".to_owned()),
+            Just("1e400".to_owned()),
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("NaN".to_owned()),
+            Just("\"2.0\"".to_owned()),
+            Just("\"a\\ud83d\"".to_owned()),
+            Just("{}".to_owned()),
+            Just("[1,{\"id\":2}]".to_owned()),
+            Just("{\"_meta\":{\"progressToken\":\"x\"}}".to_owned()),
+            "\"[a-z/]{0,20}\"",
+            "[0-9]{1,40}",
+            "[{}\\[\\]\":,]{1,8}",
+        ];
+        let key = prop_oneof![
+            4 => Just("jsonrpc"), 4 => Just("id"), 4 => Just("method"), 3 => Just("params"), 1 => Just("result"), 1 => Just("error"), 1 => Just("x")
+        ];
+        let member = (key, scalar).prop_map(|(key, value)| format!("\"{key}\":{value}"));
+        let message = prop::collection::vec(member, 0..7).prop_map(|members| format!("{{{}}}", members.join(",")));
+        prop_oneof![
+            3 => message.clone(),
+            1 => prop::collection::vec(message, 0..4).prop_map(|messages| format!("[{}]", messages.join(","))),
+        ]
+    }
+
+    fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
+        let read = read(bytes);
+        for message in read.messages() {
+            match message {
+                Ok(Incoming::Request { id, method, params }) => {
+                    prop_assert!(params.is_null() || params.as_object().is_some());
+                    // It reads as the same when it is written again: nothing of it was lost.
+                    let again = super::read(request(id, method, params).as_bytes());
+                    prop_assert!(matches!(&again, Read::One(Ok(same)) if same == message.as_ref().unwrap()), "{again:?}");
+                }
+                Ok(Incoming::Notification { params, .. }) => prop_assert!(params.is_null() || params.as_object().is_some()),
+                Ok(Incoming::Response { .. }) => {}
+                Err(unusable) => {
+                    let text = failure(unusable.id.as_ref(), &unusable.error).text;
+                    prop_assert!(!text.contains('\n'), "a frame is one line: {text}");
+                    let value = Value::parse(&text).unwrap();
+                    prop_assert_eq!(value.pointer("/error/code").and_then(Value::as_i64), Some(unusable.error.code));
+                    prop_assert_eq!(value.get("id").and_then(Id::from_value), unusable.id.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_is_read_or_refused(text in messages()) {
+            check(text.as_bytes())?;
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            check(&bytes)?;
+        }
+
+        #[test]
+        fn a_message_cut_anywhere_is_refused(text in messages(), at in any::<prop::sample::Index>()) {
+            let bytes = text.as_bytes();
+            check(&bytes[..at.index(bytes.len().max(1)).min(bytes.len())])?;
+        }
+    }
+
+    #[test]
+    fn an_id_is_never_taken_for_another_one() {
+        let id = |text: &str| Id::from_value(&Value::parse(text).unwrap());
+        assert_ne!(id("1"), id("\"1\""));
+        assert_eq!(id("1").unwrap().to_string(), "1");
+        assert_eq!(id("\"a\\\"b\"").unwrap().to_string(), "\"a\\\"b\"");
+        for none in ["1.0", "1e2", "null", "true", "[]", "{}"] {
+            assert_eq!(id(none), None, "{none}");
+        }
+    }
+}
