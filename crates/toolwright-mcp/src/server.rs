@@ -51,6 +51,8 @@ pub struct ServerOptions {
     pub journal: Option<Arc<dyn Journal>>,
     /// Who claims runs in it.
     pub owner: Text,
+    /// What the host makes its catalogue from again, for runs that another process takes up.
+    pub context_key: Option<Text>,
     /// Bounds, each with its unit in its name.
     pub limits: ServerLimits,
 }
@@ -104,6 +106,7 @@ impl ServerOptions {
             instructions: None,
             journal: None,
             owner: Text::default(),
+            context_key: None,
             limits: ServerLimits::default(),
         }
     }

@@ -20,6 +20,8 @@ mod keys;
 mod listing;
 #[path = "it/piped.rs"]
 mod piped;
+#[path = "it/pins.rs"]
+mod pins;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]

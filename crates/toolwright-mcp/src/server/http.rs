@@ -131,9 +131,12 @@ impl HttpOptions {
         if path.starts_with("/.well-known") {
             problems.push(format!("the path `{path}` belongs to metadata; choose another one, such as `/mcp`"));
         }
-        problems.extend(self.hosts.iter().filter(|host| !places::is_host(host)).map(|host| {
-            format!("`{host}` cannot stand in a `Host` header; give a name such as `tools.example.com`, or with a port")
-        }));
+        problems.extend(
+            self.hosts
+                .iter()
+                .filter(|host| !places::is_host(host))
+                .map(|host| format!("`{host}` cannot stand in a `Host` header; give a name such as `tools.example.com`, or with a port")),
+        );
         problems.extend(self.origins.iter().filter(|origin| !places::is_origin(origin)).map(|origin| {
             format!("`{origin}` is not the origin of a web page; give scheme and name, such as `https://app.example.com`, and no path")
         }));

@@ -116,7 +116,8 @@ impl Audience {
 /// [`HostChecks::permission`](toolwright::HostChecks::permission) of the catalogue that is offered.
 ///
 /// Each inner call is judged again as the caller, from the context that the server gives every call. `None` when nothing is denied to
-/// anybody, so that nothing need be checked. A caller of an audience that there is not is refused.
+/// anybody, so that nothing need be checked. A call without a caller is judged as one of the default audience; one of an audience that
+/// there is not is refused.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -137,7 +138,7 @@ pub fn denied_steps(
     }
     let audiences = Arc::new(audiences);
     Some(move |step: &StepRequest<'_>| {
-        let Some(name) = audience_of(step.context) else { return Ok(()) };
+        let name = audience_of(step.context);
         match audiences.get(name) {
             Some(audience) if !audience.denies(step.name) => Ok(()),
             Some(_) => Err(refusal(name, step.name)),
@@ -147,10 +148,10 @@ pub fn denied_steps(
     })
 }
 
-/// The audience that a call says it comes from; none for a call of the host's own.
-fn audience_of(context: &Context) -> Option<&str> {
-    let caller = context.data().get("caller")?;
-    Some(caller.get("audience").and_then(Value::as_str).unwrap_or_default())
+/// The audience that a call says it comes from; the default one for a call that says nothing.
+fn audience_of(context: &Context) -> &str {
+    let caller = context.data().get("caller");
+    caller.and_then(|caller| caller.get("audience")).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn refusal(audience: &str, tool: &str) -> Refusal {

@@ -36,6 +36,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upstream_disconnected", "toolwright-mcp"),
     ("upstream_protocol_error", "toolwright-mcp"),
     ("upstream_timeout", "toolwright-mcp"),
+    ("catalog_changed", "toolwright-cli"),
     ("session_lost", "toolwright-mcp"),
     ("upstream_unauthorized", "toolwright-mcp"),
 ];

@@ -34,17 +34,8 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Algorithm; 9] = [
-        Self::Rs256,
-        Self::Rs384,
-        Self::Rs512,
-        Self::Ps256,
-        Self::Ps384,
-        Self::Ps512,
-        Self::Es256,
-        Self::Es384,
-        Self::EdDsa,
-    ];
+    pub const ALL: [Algorithm; 9] =
+        [Self::Rs256, Self::Rs384, Self::Rs512, Self::Ps256, Self::Ps384, Self::Ps512, Self::Es256, Self::Es384, Self::EdDsa];
 
     /// Its name in tokens (RFC 7518).
     ///
@@ -133,7 +124,8 @@ impl Key {
         let text = |member: &str| key.get(member).and_then(Value::as_str);
         let bytes = |member: &str| text(member).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
         let for_signatures = text("use").is_none_or(|what| what == "sig");
-        let verifies = key.get("key_ops").is_none_or(|all| all.as_array().is_some_and(|all| all.iter().any(|op| op.as_str() == Some("verify"))));
+        let verifies =
+            key.get("key_ops").is_none_or(|all| all.as_array().is_some_and(|all| all.iter().any(|op| op.as_str() == Some("verify"))));
         if !for_signatures || !verifies {
             return None;
         }

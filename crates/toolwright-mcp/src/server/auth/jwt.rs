@@ -49,7 +49,8 @@ pub(super) fn read<'t>(token: &'t str, allowed: &[Algorithm]) -> Result<Unchecke
     let (head, body) = signed.split_once('.').filter(|(_, body)| !body.contains('.')).ok_or("it is not a JSON Web Token")?;
     let head = json(head).ok_or("its header cannot be read")?;
     let name = head.get("alg").and_then(Value::as_str).ok_or("it does not say how it is signed")?;
-    let algorithm = Algorithm::parse(name).filter(|algorithm| allowed.contains(algorithm)).ok_or("it is signed in a way that is not allowed")?;
+    let algorithm =
+        Algorithm::parse(name).filter(|algorithm| allowed.contains(algorithm)).ok_or("it is signed in a way that is not allowed")?;
     if head.get("crit").is_some() {
         return Err("it wants extensions that are not supported");
     }

@@ -68,7 +68,9 @@ impl OAuth {
         let mut problems = Vec::new();
         let mut address = |what: &str, url: &str| {
             if !is_safe(url) {
-                problems.push(format!("the {what} `{url}` must be an `https://` address without query and fragment (`http://` only on loopback)"));
+                problems.push(format!(
+                    "the {what} `{url}` must be an `https://` address without query and fragment (`http://` only on loopback)"
+                ));
             }
         };
         address("resource", &self.resource);
@@ -79,7 +81,9 @@ impl OAuth {
         if let KeySource::Url(url) = &self.keys
             && !is_safe(url.split('?').next().unwrap_or_default())
         {
-            problems.push(format!("the keys at `{url}` must come over `https://` (`http://` only on loopback): whoever changes them can make tokens"));
+            problems.push(format!(
+                "the keys at `{url}` must come over `https://` (`http://` only on loopback): whoever changes them can make tokens"
+            ));
         }
         if self.authorization_servers.is_empty() {
             problems.push("no authorization server is named; clients would not know where to get a token".to_owned());

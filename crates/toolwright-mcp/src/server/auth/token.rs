@@ -41,7 +41,10 @@ impl WeakToken {
     fn text(self) -> String {
         match self {
             Self::Short => format!("a token of fewer than {TOKEN_BYTES_MIN} bytes can be guessed; make one with `openssl rand -hex 32`"),
-            Self::Unsendable => "a token with spaces, line breaks or other than ASCII characters cannot be sent; make one with `openssl rand -hex 32`".to_owned(),
+            Self::Unsendable => {
+                "a token with spaces, line breaks or other than ASCII characters cannot be sent; make one with `openssl rand -hex 32`"
+                    .to_owned()
+            }
         }
     }
 }

@@ -161,9 +161,9 @@ fn mirrors(sent: &str, value: &Value) -> bool {
 fn decoded(header: &HeaderName, sent: &str) -> Result<String, RpcError> {
     let Some(code) = sent.strip_prefix(CODED_START).and_then(|rest| rest.strip_suffix(CODED_END)) else { return Ok(sent.to_owned()) };
     let bytes = STANDARD.decode(code).ok();
-    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-        mismatch(format!("the header `{header}` is not the Base64 of a text in UTF-8; encode it anew, with padding"))
-    })
+    bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or_else(|| mismatch(format!("the header `{header}` is not the Base64 of a text in UTF-8; encode it anew, with padding")))
 }
 
 #[cfg(test)]

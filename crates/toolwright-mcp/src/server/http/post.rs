@@ -178,7 +178,9 @@ impl Post<'_> {
     async fn initialize(self, read: Read) -> Response {
         let Endpoint { engine, sessions, .. } = &**self.endpoint;
         if !sessions.has_room(engine) {
-            return answer::busy("there are as many sessions as this server takes (sessions_max); try again later, or end one that is not used");
+            return answer::busy(
+                "there are as many sessions as this server takes (sessions_max); try again later, or end one that is not used",
+            );
         }
         let session = sessions.begin(engine, self.caller);
         let exchange = Exchange::new(session.mailbox.clone());
