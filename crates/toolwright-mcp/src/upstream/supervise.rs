@@ -44,7 +44,14 @@ struct Life {
 impl Shared {
     pub(crate) fn new(spec: ServerSpec, questions: Option<Arc<dyn Questions>>) -> Self {
         let board = Board::new(Redactor::of(&spec), spec.limits.stderr_bytes_kept);
-        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default(), stopping: CancellationToken::new(), questions }
+        Shared {
+            spec,
+            board: Arc::new(board),
+            live: RwLock::default(),
+            life: Mutex::default(),
+            stopping: CancellationToken::new(),
+            questions,
+        }
     }
 
     /// The live connection, if there is one now.
