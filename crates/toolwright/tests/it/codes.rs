@@ -24,7 +24,7 @@ const NOT_YET: [(&str, &str); 2] = [
 ];
 
 /// Codes of sources, with the crate whose tests produce them.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("command_not_found", "toolwright-sources"),
     ("command_not_started", "toolwright-sources"),
     ("exit_code", "toolwright-sources"),
@@ -37,6 +37,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upstream_protocol_error", "toolwright-mcp"),
     ("upstream_timeout", "toolwright-mcp"),
     ("session_lost", "toolwright-mcp"),
+    ("upstream_input_required", "toolwright-mcp"),
     ("upstream_unauthorized", "toolwright-mcp"),
 ];
 
