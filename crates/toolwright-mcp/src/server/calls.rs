@@ -28,6 +28,8 @@ mod progress;
 mod questions;
 mod render;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;
@@ -48,6 +50,7 @@ pub(crate) struct Calls {
     desk: Arc<Desk>,
     journal: Option<Arc<dyn Journal>>,
     owner: Text,
+    context_key: Option<Text>,
 }
 
 /// What a request says beside what is called.
@@ -63,7 +66,12 @@ impl Calls {
     /// The calls of a server with these options; `askers` find the clients of its calls.
     pub(crate) fn new(options: &ServerOptions, askers: &Askers) -> Arc<Self> {
         askers.desk.set_limits(options.limits);
-        Arc::new(Self { desk: askers.desk.clone(), journal: options.journal.clone(), owner: options.owner.clone() })
+        Arc::new(Self {
+            desk: askers.desk.clone(),
+            journal: options.journal.clone(),
+            owner: options.owner.clone(),
+            context_key: options.context_key.clone(),
+        })
     }
 
     fn limits(&self) -> ServerLimits {
@@ -94,7 +102,9 @@ impl Calls {
         let presets = said.responses.clone().map_or(Value::Null, Value::Object);
         let job = Arc::new(job.with_presets(presets));
         let waiter = Waiter { request, token: said.token, shape: None };
-        let watched = waiter.token.is_some() || waiter.takes_tasks() || job.keyed;
+        // Whoever waits later may want to hear how far it is, too.
+        let comes_back = job.keyed || waiter.takes_tasks() || waiter.may_come_back();
+        let watched = waiter.token.is_some() || comes_back;
         let takes_tasks = waiter.takes_tasks();
         if !self.admitted(&job, waiter) {
             return;
@@ -180,6 +190,9 @@ impl Calls {
         }
         if let Some(journal) = &self.journal {
             invocation = invocation.journal(journal.clone()).claimed_by(self.owner.clone(), None);
+            if let Some(key) = &self.context_key {
+                invocation = invocation.context_key(key.clone());
+            }
             if !job.caller.principal.is_empty() {
                 invocation = invocation.principal(job.caller.principal.clone());
             }
@@ -201,8 +214,13 @@ impl Calls {
         }
         let job = Job::new(ids::fresh("pass"), request.client.caller.clone(), what, request.terms.clone());
         let job = Arc::new(job.with_presets(said.responses.map_or(Value::Null, Value::Object)));
+        let (client, outlet) = (request.client.key, request.outlet.clone());
         if !self.admitted(&job, Waiter { request, token: said.token, shape: Some(shape) }) {
             return;
+        }
+        // It took a while to find out where it goes; its client may have gone meanwhile.
+        if !outlet.is_open() {
+            job.detach(&self.desk, client, |_| true);
         }
         let ending = Ending { desk: self.desk.clone(), job: job.clone(), over: false };
         tokio::spawn(async move {

@@ -134,6 +134,9 @@ fn whole(request: &Request) -> Value {
         members.push(("caller", text(&request.caller)));
     }
     members.extend(request.expires.map(|expires| ("expires", expires.0.into())));
+    if !request.rule.is_empty() {
+        members.push(("rule", text(&request.rule)));
+    }
     if !request.binding.is_empty() {
         members.push(("binding", text(&request.binding)));
     }
@@ -169,11 +172,7 @@ mod tests {
     #[test]
     fn a_person_sees_what_will_be_sent_and_nothing_hidden() {
         let mut request = Request::new("a1", "r1", "pay", json!({ "to": "x\u{202e}y", "amount": 40 }));
-        request.covers.push(toolwright::approval::Covered {
-            path: "r/2:log".into(),
-            tool: "log".into(),
-            arguments: json!({ "line": "sent" }),
-        });
+        request.covers.push(toolwright::approval::Covered::new("r/2:log", "log", json!({ "line": "sent" })));
         let question = question(&request);
         let message = question.params.get("message").and_then(Value::as_str).unwrap();
         assert!(message.contains(r#"{"to":"x\u{202e}y","amount":40}"#), "{message}");

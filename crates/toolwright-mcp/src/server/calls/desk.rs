@@ -51,6 +51,8 @@ struct Kept {
 #[derive(Default)]
 pub(crate) struct FoundBy {
     pub(crate) bytes: u64,
+    /// Its idempotency key.
+    pub(crate) key: bool,
     pub(crate) task: Option<Text>,
     pub(crate) state: Option<Text>,
 }
@@ -191,22 +193,19 @@ impl Desk {
         let now = Instant::now();
         let mut book = self.book();
         book.running.remove(&job.run);
-        match kept {
-            Some(found_by) => {
-                let until = now.checked_add(limits.call_kept).unwrap_or(now);
-                book.kept_bytes = book.kept_bytes.saturating_add(found_by.bytes);
-                book.kept.push_back(Kept { until, found_by, job: job.clone() });
-                book.sweep(now);
-                while book.kept.len() > limits.calls_kept_max || book.kept_bytes > limits.calls_kept_bytes_max {
-                    if !book.forget_oldest() {
-                        break;
-                    }
+        if job.keyed && !kept.as_ref().is_some_and(|found_by| found_by.key) {
+            book.keyed.remove(&job.run);
+        }
+        if let Some(found_by) = kept {
+            let until = now.checked_add(limits.call_kept).unwrap_or(now);
+            book.kept_bytes = book.kept_bytes.saturating_add(found_by.bytes);
+            book.kept.push_back(Kept { until, found_by, job: job.clone() });
+            book.sweep(now);
+            while book.kept.len() > limits.calls_kept_max || book.kept_bytes > limits.calls_kept_bytes_max {
+                if !book.forget_oldest() {
+                    break;
                 }
             }
-            None if job.keyed => {
-                book.keyed.remove(&job.run);
-            }
-            None => {}
         }
         if book.running.is_empty() {
             self.idle.notify_waiters();

@@ -3,10 +3,11 @@
 //! INVARIANT: everything that is told to those who wait is told under the job's lock, so that progress rises and nothing overtakes a
 //! reply. Outlets return at once and never call back.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use toolwright::{CallError, CancelSource, Fact, Observer, Text, ToolResult, Value};
+use toolwright::{CallError, CancelSource, EffectState, Fact, Observer, Text, ToolResult, Value};
 
 use super::desk::{Desk, FoundBy};
 use super::progress::Track;
@@ -14,8 +15,8 @@ use super::questions::Open;
 use super::render::{self, Reader};
 use super::tasks::Task;
 use crate::server::caller::Caller;
-use crate::server::message::{INTERNAL_ERROR, RpcError};
-use crate::server::request::{Request, Terms, complete};
+use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
+use crate::server::request::{LogLevel, Request, Terms, complete};
 
 /// A call.
 pub(crate) struct Job {
@@ -119,7 +120,7 @@ impl Job {
         if let Some(task) = &inner.task
             && waiter.takes_tasks()
         {
-            return waiter.request.reply(&task.created(&inner, desk.limits()));
+            return waiter.request.reply_complete(task.created(&inner, desk.limits()));
         }
         inner.terms = waiter.request.terms.clone();
         desk.wait(waiter.request.client.key, &waiter.request.id, self);
@@ -136,7 +137,9 @@ impl Job {
             // A cancelled request gets none.
             waiter.request.outlet.end();
         }
+        // What it was asked and did not answer, somebody else who waits may answer.
         inner.unsent(desk, client);
+        self.deliver(desk, &mut inner);
         let lost = inner.waiters.is_empty() && !self.keyed && inner.task.is_none() && inner.state.is_none();
         if lost && inner.outcome.is_none() && !inner.leave_approvals() {
             inner.cancelled = true;
@@ -165,8 +168,10 @@ impl Job {
         }
         inner.touch(self, desk);
         let task = inner.task.as_ref().map(|task| task.id.clone());
-        let found_again = self.keyed || task.is_some() || inner.state.is_some();
-        let found_by = FoundBy { bytes, task, state: inner.state.clone() };
+        // A call that had no effect may be made again under its key. And the journal knows better how one goes on that failed.
+        let key = self.keyed && (outcome.succeeded() || (!self.journaled && outcome.had_effects()));
+        let found_again = key || task.is_some() || inner.state.is_some();
+        let found_by = FoundBy { bytes, key, task, state: inner.state.clone() };
         desk.over(self, found_again.then_some(found_by));
     }
 
@@ -186,7 +191,7 @@ impl Job {
         for waiter in taking {
             desk.unwait(waiter.request.client.key, &waiter.request.id, self);
             if let Some(task) = &inner.task {
-                waiter.request.reply(&task.created(&inner, desk.limits()));
+                waiter.request.reply_complete(task.created(&inner, desk.limits()));
             }
         }
     }
@@ -196,9 +201,29 @@ impl Job {
         self.inner().waiters.first().map(|waiter| waiter.request.clone())
     }
 
-    /// What whoever made it can be asked, as capabilities of a client.
-    pub(crate) fn capabilities(&self) -> Value {
-        self.inner().terms.capabilities.clone()
+    /// What whoever made it said about itself.
+    pub(crate) fn terms(&self) -> Arc<Terms> {
+        self.inner().terms.clone()
+    }
+
+    /// A log line of a server that works for it, for those who wait and want such lines.
+    pub(crate) fn log(&self, params: &Value) {
+        let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
+        let inner = self.inner();
+        for Waiter { request, .. } in &inner.waiters {
+            let sessionless = request.terms.version.sessionless();
+            let wanted = if sessionless { request.terms.log_level } else { request.client.terms().and_then(|terms| terms.log_level) };
+            if wanted.is_some_and(|wanted| level.is_none_or(|level| level >= wanted)) {
+                request.notify("notifications/message", params);
+            }
+        }
+    }
+
+    /// Whether the same clients wait for both.
+    pub(crate) fn is_together_with(&self, other: &Self) -> bool {
+        let clients = |job: &Self| job.inner().waiters.iter().map(|waiter| waiter.request.client.key).collect::<BTreeSet<u64>>();
+        let ours = clients(self);
+        self.caller == other.caller && !ours.is_empty() && ours == clients(other)
     }
 
     /// The result as a client reads it that asks with these terms.
@@ -207,7 +232,7 @@ impl Job {
         let run = self.journaled.then_some(&self.run);
         match outcome {
             Outcome::Tool(Ok(result)) => Ok(render::success(result, Reader { version: terms.version, promised, run })),
-            Outcome::Tool(Err(error)) => render::refused(error).map_or_else(|| Ok(render::failure(error, run)), Err),
+            Outcome::Tool(Err(error)) => render::refused(error, terms.version).map_or_else(|| Ok(render::failure(error, run)), Err),
             Outcome::Passed(Ok(result)) => Ok(result.clone()),
             Outcome::Passed(Err(error)) => Err(error.clone()),
             Outcome::Lost => Err(RpcError::new(INTERNAL_ERROR, "the call ended without a result; this is a fault of the server")),
@@ -225,8 +250,20 @@ impl Waiter {
                 };
                 self.request.reply(&result);
             }
-            Err(error) => self.request.refuse(&error),
+            Err(mut error) => {
+                // The newest generation has no code of its own for it.
+                if error.code == RESOURCE_NOT_FOUND && self.request.terms.version.sessionless() {
+                    error.code = INVALID_PARAMS;
+                }
+                self.request.refuse(&error);
+            }
         }
+    }
+
+    /// Whether it may be asked something that another request of the same client answers.
+    pub(crate) fn may_come_back(&self) -> bool {
+        let said = |name: &str| self.request.terms.capabilities.get(name).is_some();
+        self.request.terms.version.sessionless() && (said("elicitation") || said("sampling") || said("roots"))
     }
 
     pub(crate) fn takes_tasks(&self) -> bool {
@@ -235,6 +272,21 @@ impl Waiter {
 }
 
 impl Outcome {
+    fn succeeded(&self) -> bool {
+        matches!(self, Self::Tool(Ok(_)) | Self::Passed(Ok(_)))
+    }
+
+    /// Whether something happened, or may have, though it failed.
+    fn had_effects(&self) -> bool {
+        match self {
+            Self::Tool(Err(error)) => {
+                !error.effects().is_empty() || matches!(error.effect_state(), EffectState::Happened | EffectState::Unknown)
+            }
+            Self::Lost => true,
+            _ => false,
+        }
+    }
+
     /// About how much room it takes.
     fn bytes(&self) -> u64 {
         let weight = |value: &Option<Value>| value.as_ref().map_or(0, Value::weight);

@@ -102,7 +102,8 @@ impl Track {
 impl Report {
     /// The parameters of the notification, under the client's own token.
     pub(crate) fn params(&self, token: &Value) -> Value {
-        let number = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
+        // A whole number is written as one: 50, not 50.0.
+        let number = |number: f64| Number::parse(&number.to_string()).map_or(Value::Null, Value::Number);
         let mut params = vec![("progressToken", token.clone()), ("progress", number(self.progress))];
         params.extend(self.total.map(|total| ("total", number(total))));
         if !self.message.is_empty() {

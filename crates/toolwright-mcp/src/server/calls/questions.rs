@@ -95,7 +95,7 @@ impl Job {
                 question.sent.is_none() && input::can_answer(&waiter.request.terms.capabilities, &question.method, &question.params)
             }));
             let result = [("resultType", Value::from("input_required")), ("inputRequests", asked), ("requestState", Value::String(state))];
-            waiter.request.reply(&Value::object(result));
+            waiter.request.reply_complete(Value::object(result));
         }
     }
 

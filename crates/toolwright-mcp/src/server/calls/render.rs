@@ -5,7 +5,8 @@
 
 use toolwright::{CallError, EffectState, Fault, Retry, Text, ToolResult, Value};
 
-use crate::server::message::{MISSING_CAPABILITY, RpcError};
+use crate::server::message::{INVALID_PARAMS, MISSING_CAPABILITY, RpcError};
+use crate::server::request::META_SERVER;
 use crate::server::version::Version;
 
 /// The member of `_meta` with what a program wants to know of a failed call.
@@ -14,6 +15,9 @@ pub(crate) const ERROR_META: &str = "dev.toolwright/error";
 pub(crate) const RUN_META: &str = "dev.toolwright/run";
 /// The member of `_meta` with what is worth telling beside the result, such as arguments that were repaired.
 pub(crate) const NOTES_META: &str = "dev.toolwright/notes";
+
+/// The client must have somebody look at a page first (2025-11-25 only).
+const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
 /// How a client reads results, and what is said of this one.
 #[derive(Clone, Copy, Debug)]
@@ -78,21 +82,29 @@ fn text_block(text: Text) -> Value {
     Value::object([("type", Value::from("text")), ("text", Value::String(text))])
 }
 
-/// Theirs as it came, ours beside it.
+/// Theirs as it came, ours beside it. Which server answers is for us to say: it is us.
 fn meta(theirs: Option<&Value>, ours: Vec<(&str, Value)>) -> Option<Value> {
+    let named = theirs.and_then(Value::as_object).filter(|theirs| theirs.get(META_SERVER).is_some());
+    let named = named.map(|theirs| Value::Object(theirs.without(META_SERVER)));
+    let theirs = named.as_ref().or(theirs);
     match theirs.and_then(Value::as_object) {
         None if ours.is_empty() => theirs.cloned(),
         None => Some(Value::object(ours)),
+        Some(theirs) if theirs.is_empty() && ours.is_empty() => None,
         Some(theirs) => Some(Value::Object(ours.into_iter().fold(theirs.clone(), |meta, (name, value)| meta.with(name, value)))),
     }
 }
 
 /// A failed call that is a fault of the request and no result: there is no such tool, or the server behind it wants of the client
 /// what it did not declare.
-pub(crate) fn refused(error: &CallError) -> Option<RpcError> {
+pub(crate) fn refused(error: &CallError, version: Version) -> Option<RpcError> {
     match error.fault() {
-        Fault::Unavailable { tool, .. } => Some(RpcError::new(-32_602, format!("no tool is named `{tool}`"))),
-        _ => rpc_error(error).filter(|rpc| rpc.code == MISSING_CAPABILITY),
+        Fault::Unavailable { tool, .. } => Some(RpcError::new(INVALID_PARAMS, format!("no tool is named `{tool}`"))),
+        _ => rpc_error(error).filter(|rpc| match rpc.code {
+            MISSING_CAPABILITY => true,
+            URL_ELICITATION_REQUIRED => version == Version::V2025_11_25,
+            _ => false,
+        }),
     }
 }
 
@@ -106,10 +118,7 @@ pub(crate) fn rpc_error(error: &CallError) -> Option<RpcError> {
 
 /// The result of a call that did not succeed: what the tool itself said as it said it, or what a model can do about it.
 pub(crate) fn failure(error: &CallError, run: Option<&Text>) -> Value {
-    let own = match error.root_cause() {
-        Fault::Tool { error, .. } => error.own_details(),
-        _ => None,
-    };
+    let own = own(error);
     let direct = matches!(error.fault(), Fault::Tool { .. });
     let blocks = own.and_then(|own| own.get("content")).and_then(Value::as_array).unwrap_or_default();
     let said = direct && !blocks.is_empty();
@@ -124,7 +133,7 @@ pub(crate) fn failure(error: &CallError, run: Option<&Text>) -> Value {
     let theirs = |name: &str| own.filter(|_| direct).and_then(|own| own.get(name));
     members.extend(theirs("structuredContent").map(|structured| ("structuredContent".into(), structured.clone())));
     members.push(("isError".into(), true.into()));
-    let ours = vec![(ERROR_META, details(error, own, run))];
+    let ours = vec![(ERROR_META, details(error, run))];
     members.extend(meta(theirs("_meta"), ours).map(|meta| ("_meta".into(), meta)));
     Value::object(members)
 }
@@ -161,8 +170,16 @@ fn completed(error: &CallError) -> &[Text] {
     }
 }
 
+/// What the tool itself said beside its message.
+fn own(error: &CallError) -> Option<&Value> {
+    match error.root_cause() {
+        Fault::Tool { error, .. } => error.own_details(),
+        _ => None,
+    }
+}
+
 /// What a program reads.
-fn details(error: &CallError, own: Option<&Value>, run: Option<&Text>) -> Value {
+pub(crate) fn details(error: &CallError, run: Option<&Text>) -> Value {
     let for_model = error.for_model();
     let mut members: Vec<(&str, Value)> = Vec::new();
     members.extend(["code", "message", "help", "issues"].into_iter().filter_map(|name| Some((name, for_model.get(name)?.clone()))));
@@ -188,7 +205,7 @@ fn details(error: &CallError, own: Option<&Value>, run: Option<&Text>) -> Value 
     };
     members.push(("retry", retry.into()));
     // Its blocks are in the result itself, or in its text.
-    let own = own.and_then(Value::as_object).map(|own| own.without("content")).filter(|own| !own.is_empty());
+    let own = own(error).and_then(Value::as_object).map(|own| own.without("content")).filter(|own| !own.is_empty());
     members.extend(own.map(|own| ("tool", Value::Object(own))));
     members.extend(run.map(|run| ("run", Value::String(run.clone()))));
     Value::object(members)
@@ -287,11 +304,12 @@ mod tests {
     #[tokio::test]
     async fn a_fault_of_the_request_is_no_result() {
         let missing = Registry::new().seal().invoke(Invocation::new("nothing", json!({})), ()).await.unwrap_err();
-        assert_eq!(refused(&missing).map(|rpc| rpc.code), Some(-32_602));
+        let newest = Version::V2026_07_28;
+        assert_eq!(refused(&missing, newest).map(|rpc| rpc.code), Some(-32_602));
         let rpc = |code: i64| ToolError::new("no").details(json!({ "jsonrpcError": { "code": code, "message": "no", "data": [1] } }));
         let wants = called(Err(rpc(MISSING_CAPABILITY)), false).await.unwrap_err();
-        assert_eq!(refused(&wants).and_then(|rpc| rpc.data), Some(json!([1])));
+        assert_eq!(refused(&wants, newest).and_then(|rpc| rpc.data), Some(json!([1])));
         let broken = called(Err(rpc(-32_000)), false).await.unwrap_err();
-        assert_eq!((refused(&broken), rpc_error(&broken).map(|rpc| rpc.code)), (None, Some(-32_000)));
+        assert_eq!((refused(&broken, newest), rpc_error(&broken).map(|rpc| rpc.code)), (None, Some(-32_000)));
     }
 }

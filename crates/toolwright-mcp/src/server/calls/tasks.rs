@@ -35,7 +35,8 @@ enum Standing {
     InputRequired(Value),
     Completed(Value),
     Failed(RpcError),
-    Cancelled,
+    /// With what is known of how it ended, when it had begun.
+    Cancelled(Value),
 }
 
 impl Task {
@@ -59,11 +60,12 @@ impl Task {
             Standing::InputRequired(_) => "input_required",
             Standing::Completed(_) => "completed",
             Standing::Failed(_) => "failed",
-            Standing::Cancelled => "cancelled",
+            Standing::Cancelled(_) => "cancelled",
         };
         let mut members = self.members(status, inner.outcome.is_some(), limits);
         match standing {
-            Standing::Working | Standing::Cancelled => {}
+            Standing::Working => {}
+            Standing::Cancelled(details) => members.push(("_meta".into(), Value::object([(render::ERROR_META, details)]))),
             Standing::InputRequired(asked) => members.push(("inputRequests".into(), asked)),
             Standing::Completed(result) => members.push(("result".into(), result)),
             Standing::Failed(error) => {
@@ -106,8 +108,8 @@ fn standing(job: &Job, inner: &Inner) -> Standing {
         return if inner.asks() { Standing::InputRequired(inner.all_asked()) } else { Standing::Working };
     };
     if let Outcome::Tool(Err(error)) = &**outcome {
-        if inner.cancelled && error.code() == "cancelled" {
-            return Standing::Cancelled;
+        if inner.cancelled {
+            return Standing::Cancelled(render::details(error, job.journaled.then_some(&job.run)));
         }
         // An error of the protocol is none of the tool.
         if let Some(rpc) = render::rpc_error(error) {
