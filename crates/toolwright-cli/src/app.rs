@@ -45,7 +45,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
             app.common.file = path.map(load::in_folder).or(app.common.file);
             command::check::check(&app, &how).await
         }
-        Command::List { all, ask } => command::list::list(&app, all, ask).await,
+        Command::List { all, ask, as_clients, seen } => command::list::list(&app, all, ask, as_clients.then_some(&seen)).await,
         Command::Serve(args) => command::serve::serve(&app, &args).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,
         Command::Run(args) => command::run::run(&app, &args).await,

@@ -93,6 +93,12 @@ pub(crate) enum Command {
         /// Ask every server, and compare what it says with toolwright.lock
         #[arg(long)]
         ask: bool,
+        /// As clients see them: their names there, and about how many tokens they cost
+        #[arg(long)]
+        as_clients: bool,
+        /// Which clients.
+        #[command(flatten)]
+        seen: SeenArgs,
     },
     /// Serve the tools to MCP clients, over standard input and output or over HTTP
     Serve(ServeArgs),
