@@ -34,6 +34,8 @@ mod pictures;
 mod pins;
 #[path = "it/secrets.rs"]
 mod secrets;
+#[path = "it/serve.rs"]
+mod serve;
 #[path = "it/servers.rs"]
 mod servers;
 #[path = "it/strangers.rs"]

@@ -48,9 +48,9 @@ impl Shown<'_> {
             let bytes = self.surface.bytes(id);
             json!({"name": name.as_str(), "id": id.as_str(), "source": self.source(id), "bytes": bytes, "tokens": bytes.div_ceil(4)})
         });
-        let sources = self.surface.budgets().iter().map(|budget| {
-            json!({"source": budget.source.as_str(), "tools": budget.tools, "bytes": budget.bytes, "tokens": budget.tokens()})
-        });
+        let sources = self.surface.budgets().iter().map(
+            |budget| json!({"source": budget.source.as_str(), "tools": budget.tools, "bytes": budget.bytes, "tokens": budget.tokens()}),
+        );
         let left_out = self.surface.left_out().iter();
         let left_out = left_out.map(|left| json!({"id": left.tool.as_str(), "code": left.code, "reason": left.reason}));
         let renamed = self.surface.renamed().iter();
