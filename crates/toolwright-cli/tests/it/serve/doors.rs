@@ -50,7 +50,7 @@ fn a_token_says_who_calls_and_what_they_see() {
     for headers in [vec![], vec![("authorization", "Bearer 0123456789abcdef-eve")]] {
         let (status, body) = post(&url, &headers, &hello);
         assert_eq!(status, 401, "{body}");
-        assert!(!body.contains("look") && !body.contains("eve"), "{body}");
+        assert!(!body.contains("look") && !body.contains("-eve"), "{body}");
     }
     let (status, _) = post(&url, &[("authorization", &format!("Bearer {TOKEN}")), ("origin", "https://evil.example")], &hello);
     assert_eq!(status, 403, "a web page that nobody named");
