@@ -2,6 +2,7 @@
 //! be asked for them, news to whoever listens.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rmcp::model::ServerJsonRpcMessage;
 use toolwright::{Text, Value};
@@ -22,6 +23,8 @@ pub(crate) struct Inbox {
     pub(crate) board: Arc<Board>,
     pub(crate) questions: Option<Arc<dyn Questions>>,
     pub(crate) inflight: Arc<InFlight>,
+    /// It answered the discovery, but only when nobody waited for that any more.
+    pub(crate) discovered_late: AtomicBool,
 }
 
 impl Inbox {
