@@ -7,13 +7,13 @@ use std::time::Duration;
 use rmcp::model::{ClientCapabilities, ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
 use rmcp::{ClientHandler, RoleClient};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::{self, UpstreamError};
 use super::http;
-use super::inbox::Inbox;
+use super::inbox::{Inbox, REFUSALS};
 use super::inflight::InFlight;
 use super::line::Line;
 use super::pins::Compared;
@@ -150,6 +150,7 @@ async fn attempt(
         board: board.clone(),
         questions: questions.cloned(),
         inflight: Arc::new(InFlight::default()),
+        refusals: Arc::new(Semaphore::new(REFUSALS)),
         discovered_late: AtomicBool::new(false),
     });
     let client = Client { capabilities: terms::of_session(questions), version: version.clone() };
