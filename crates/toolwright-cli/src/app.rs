@@ -58,6 +58,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Learn(args) => command::learn::learn(&app, &args).await,
         Command::Lock { yes } => command::lock::lock(&app, yes).await,
         Command::Diff => command::diff::diff(&app).await,
+        Command::Doctor => command::doctor::doctor(&app).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
         Command::Schema(args) => command::schema::schema(&app, &args).await,

@@ -130,6 +130,8 @@ pub(crate) enum Command {
     },
     /// Show what servers say about their tools that toolwright.lock does not
     Diff,
+    /// Start every source, and say what is wrong with each and how to mend it
+    Doctor,
     /// Draw a composite
     Graph {
         /// The composite's id

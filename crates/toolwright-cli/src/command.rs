@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod describe;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod dry_run;
 pub(crate) mod explain;
 pub(crate) mod fork;

@@ -196,6 +196,11 @@ impl Locked<'_> {
         tools.collect()
     }
 
+    /// How many there are.
+    pub(crate) fn len(self) -> usize {
+        self.0.len()
+    }
+
     /// The effects that a person accepted, by the names of the tools.
     pub(crate) fn effects(self) -> impl Iterator<Item = (String, Effect)> {
         self.0.iter().filter_map(|(name, tool)| Some((name.clone(), effect_of(tool.get(EFFECT)?)?)))

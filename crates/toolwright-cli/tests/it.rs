@@ -8,6 +8,8 @@ mod world;
 mod arguments;
 #[path = "it/disk.rs"]
 mod disk;
+#[path = "it/doctor.rs"]
+mod doctor;
 #[path = "it/durable.rs"]
 mod durable;
 #[path = "it/editor.rs"]

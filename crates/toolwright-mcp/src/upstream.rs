@@ -28,6 +28,7 @@ mod exchange;
 pub(crate) mod frame;
 mod http;
 mod listing;
+mod lookup;
 mod pass;
 mod pins;
 mod process;
@@ -45,6 +46,7 @@ pub use error::{
     UpstreamError,
 };
 pub use listing::{Listing, Skipped};
+pub use lookup::Lookup;
 pub use pass::{Passed, PassedReply, UpstreamEvent};
 pub use pins::{Changed, Pins};
 pub use questions::{Answered, Asked, Question, Questions};
