@@ -320,7 +320,10 @@ mod tests {
                 Reach::Narrower,
             ),
             (json!({ "type": "object", "properties": { "to": { "type": "integer" } }, "required": ["to"] }), Reach::Other),
-            (json!({ "type": "object", "properties": { "to": { "type": "string" }, "cc": { "type": "string" } }, "required": ["to"] }), Reach::Wider),
+            (
+                json!({ "type": "object", "properties": { "to": { "type": "string" }, "cc": { "type": "string" } }, "required": ["to"] }),
+                Reach::Wider,
+            ),
             (json!({ "type": "object", "properties": { "to": { "type": "string" }, "cc": {} }, "required": ["to", "cc"] }), Reach::Other),
         ];
         for (now, reach) in table {
