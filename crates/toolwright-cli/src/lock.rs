@@ -348,7 +348,8 @@ fn write_sorted(value: &Value, out: &mut String, counts: fn(&str) -> bool) {
     }
 }
 
-fn sorted(value: &Value) -> String {
+/// A value as text, with the keys of every object in order.
+pub(crate) fn sorted(value: &Value) -> String {
     let mut text = String::new();
     write_sorted(value, &mut text, |_| true);
     text
