@@ -1,10 +1,20 @@
 //! One member put into a file that people write, or taken out of it: YAML, JSON, and JSON with comments. Everything else in
 //! the file stays as it is, comments and layout too; what could not be read again afterwards is not done.
 
+use std::fs;
+use std::path::Path;
+
 use toolwright::Value;
 
+use crate::app::App;
+use crate::code;
 use crate::config::yaml::{self, Entry, Kind, Meaning, Node, write};
+use crate::diagnostic::Finding;
+use crate::exit::Exit;
 use crate::lock::sorted;
+use crate::secret::Secrets;
+use crate::style::{Style, one_line};
+use crate::visible::visible;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +187,69 @@ impl Form {
         let tail = text.get(at..).unwrap_or_default();
         format!("{head}{}{}", lines.trim_start(), tail.strip_prefix('\n').unwrap_or(tail))
     }
+}
+
+/// A file before and after.
+pub(crate) struct Change<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) before: &'t str,
+    pub(crate) after: &'t str,
+}
+
+impl Change<'_> {
+    /// The lines that go and come; not those around them, which may hold what is nobody's business.
+    pub(crate) fn shown(&self, style: Style, secrets: &Secrets) -> String {
+        let (before, after): (Vec<&str>, Vec<&str>) = (self.before.lines().collect(), self.after.lines().collect());
+        // A line that only gets a comma may hold somebody else's secret.
+        let same = |old: &str, new: &str| old.trim_end_matches(',') == new.trim_end_matches(',');
+        let head = before.iter().zip(&after).take_while(|(old, new)| same(old, new)).count();
+        let rest = before.len().min(after.len()) - head;
+        let tail = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(old, new)| same(old, new)).count();
+        let middle =
+            |lines: &[&str]| lines.get(head..lines.len() - tail).unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let shown = |line: &String| visible(&secrets.mask(&line.replace('\t', "    ")));
+        let mut out = format!("{}\n", style.bold(&format!("{}, from line {}:", one_line(self.name), head + 1)));
+        middle(&before).iter().for_each(|line| out.push_str(&format!("{}\n", style.red(&format!("-{}", shown(line))))));
+        middle(&after).iter().for_each(|line| out.push_str(&format!("{}\n", style.green(&format!("+{}", shown(line))))));
+        out.push('\n');
+        out
+    }
+}
+
+/// Whether somebody says yes to a change that was shown; `again` is the command for where nobody can.
+///
+/// # Errors
+/// When nobody does; that is told already.
+pub(crate) fn agreed(app: &App, again: &str) -> Result<(), Exit> {
+    match crate::command::trust::asked(app) {
+        Some(true) => Ok(()),
+        Some(false) => {
+            app.output.error("nothing was changed\n");
+            Err(Exit::Refused)
+        }
+        None => {
+            let finding = Finding::error(code::CHANGE_NOT_ACCEPTED, "nobody is here to be asked")
+                .help(format!("look at the change above, then run `{again}`"));
+            Err(app.fail(vec![finding], Exit::NeedsApproval))
+        }
+    }
+}
+
+/// Writes a file that was read as `before` (`None`: it was not there): all of it or nothing.
+///
+/// # Errors
+/// In words, when it cannot be written, or somebody else changed it.
+pub(crate) fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), String> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    }
+    let now = fs::read_to_string(path).ok();
+    if now.as_deref() != before {
+        return Err("somebody else changed it since it was read".to_owned());
+    }
+    // A link stays one: what it leads to is changed.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    crate::beside::replace(&target, after).map_err(|error| error.to_string())
 }
 
 fn is_null(node: &Node) -> bool {

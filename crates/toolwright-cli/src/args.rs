@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+mod clients;
 mod kept;
 
+pub(crate) use clients::{AddArgs, Client, ConnectArgs, TrustWord};
 pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
@@ -132,6 +134,10 @@ pub(crate) enum Command {
     Diff,
     /// Start every source, and say what is wrong with each and how to mend it
     Doctor,
+    /// Add an MCP server to the configuration: from npm, PyPI, a URL, a command, or another client's file
+    Add(AddArgs),
+    /// Tell a client to use `toolwright serve`
+    Connect(ConnectArgs),
     /// Draw a composite
     Graph {
         /// The composite's id

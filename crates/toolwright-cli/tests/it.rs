@@ -22,6 +22,8 @@ mod environment;
 mod explaining;
 #[path = "it/fixing.rs"]
 mod fixing;
+#[path = "it/joining.rs"]
+mod joining;
 #[path = "it/kept.rs"]
 mod kept;
 #[path = "it/learn.rs"]
