@@ -3,6 +3,8 @@
 
 #[path = "it/asked.rs"]
 mod asked;
+#[path = "it/behind.rs"]
+mod behind;
 #[path = "it/calls.rs"]
 mod calls;
 #[path = "it/cases.rs"]
