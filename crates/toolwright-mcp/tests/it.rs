@@ -24,14 +24,16 @@ mod http;
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
-#[path = "it/pins.rs"]
-mod pins;
 #[path = "it/piped.rs"]
 mod piped;
+#[path = "it/pins.rs"]
+mod pins;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]
 mod results;
+#[path = "it/serving.rs"]
+mod serving;
 #[path = "it/stdio.rs"]
 mod stdio;
 #[path = "it/web.rs"]
