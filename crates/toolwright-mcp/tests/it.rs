@@ -10,6 +10,8 @@ mod server;
 
 #[path = "it/control.rs"]
 mod control;
+#[path = "it/fixture.rs"]
+mod fixture;
 #[path = "it/http.rs"]
 mod http;
 #[path = "it/keys.rs"]

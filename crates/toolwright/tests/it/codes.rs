@@ -24,7 +24,7 @@ const NOT_YET: [(&str, &str); 2] = [
 ];
 
 /// Codes of sources, with the crate whose tests produce them.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("command_not_found", "toolwright-sources"),
     ("command_not_started", "toolwright-sources"),
     ("exit_code", "toolwright-sources"),
@@ -38,6 +38,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upstream_timeout", "toolwright-mcp"),
     ("catalog_changed", "toolwright-cli"),
     ("session_lost", "toolwright-mcp"),
+    ("upstream_input_required", "toolwright-mcp"),
     ("upstream_unauthorized", "toolwright-mcp"),
 ];
 
