@@ -428,6 +428,11 @@ impl<R: Runtime> Call<R> {
         self.node().lineage()
     }
 
+    /// The id of the run that this call is part of.
+    pub fn run_id(&self) -> Text {
+        self.scope.frame.life.id.text()
+    }
+
     /// The run's id and this call's path in it: the same on every attempt at the same run.
     pub fn idempotency_key(&self) -> String {
         format!("{}/{}", self.scope.frame.life.id.text(), self.path())

@@ -3,7 +3,7 @@
 use rmcp::service::ClientInitializeError;
 use toolwright::Text;
 
-use super::process::searched_path;
+use super::lookup::searched_path;
 use super::secrets::Redactor;
 use super::spec::{ServerSpec, Transport};
 
@@ -38,6 +38,12 @@ pub const TIMEOUT: &str = "upstream_timeout";
 pub const SESSION_LOST: &str = "session_lost";
 /// The server wants other credentials.
 pub const UNAUTHORIZED: &str = "upstream_unauthorized";
+/// The tool is not what the host has accepted; nothing was sent.
+pub const CATALOG_CHANGED: &str = "catalog_changed";
+/// The server does not offer the tool any more; nothing was sent.
+pub const TOOL_GONE: &str = "unavailable";
+/// The server needs an answer before it goes on, and nobody gives one.
+pub const INPUT_REQUIRED: &str = "upstream_input_required";
 /// The call was cancelled.
 pub const CANCELLED: &str = "cancelled";
 
@@ -118,6 +124,11 @@ pub(crate) fn connection_ended(error: &ClientInitializeError) -> bool {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,
         _ => false,
     }
+}
+
+/// Whether something came for an answer that is no answer to a handshake.
+pub(crate) fn no_handshake(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_))
 }
 
 /// Whether a handshake failed for want of credentials.

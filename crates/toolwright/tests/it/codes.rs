@@ -24,7 +24,7 @@ const NOT_YET: [(&str, &str); 2] = [
 ];
 
 /// Codes of sources, with the crate whose tests produce them.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("approval_mismatch", "toolwright"),
     ("command_not_found", "toolwright-sources"),
     ("command_not_started", "toolwright-sources"),
@@ -39,6 +39,7 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("upstream_timeout", "toolwright-mcp"),
     ("catalog_changed", "toolwright-cli"),
     ("session_lost", "toolwright-mcp"),
+    ("upstream_input_required", "toolwright-mcp"),
     ("upstream_unauthorized", "toolwright-mcp"),
 ];
 
