@@ -56,10 +56,7 @@ impl Shop {
                 None
             }
         };
-        // A question that may be answered later stands until somebody answers it; else it ends with the client's time.
-        let asking = approvals(&config);
-        let expiry = (!asking.later).then_some(asking.expires);
-        let grants = app.grants(&config).asking(Arc::new(askers.clone()), expiry);
+        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals(&config).expires));
         let want = Want::Locked { ask: true };
         let mut opening = Opening::new(&grants, &want).questions(Arc::new(askers.clone()));
         if let Some(denied) = denied_steps(serving.audiences.clone()) {
