@@ -90,8 +90,13 @@ fn answer(journal: &MemoryJournal, outcome: Outcome) -> Result<(), JournalErrorK
     block_on(journal.answer("r1", Answered::new(id, outcome, "ann").rule("the test")).get()).map_err(|error| error.kind)
 }
 
-/// What the smallest call says that gets this answer.
-pub(crate) fn produce(answer: Answer) -> Vec<(String, String, Option<String>)> {
+/// What the smallest call says that ends with this code.
+pub(crate) fn produce(code: &str) -> Vec<(String, String, Option<String>)> {
+    let answer = match code {
+        "approval_required" => Answer::Later,
+        "approval_expired" => Answer::Expired,
+        _ => Answer::Nobody,
+    };
     let (log, journal) = (Log::new(), MemoryJournal::new());
     let catalog = built(approvals(&[("send", Approve::Always)], &Person::new([answer])), [log.writes("send")], None);
     let error = start(&catalog, "send", json!({}), &journal).unwrap_err();
