@@ -140,7 +140,8 @@ fn nobody_a_no_and_a_broken_approver_run_nothing_and_the_journal_says_who_decide
     }
     let rule = || Approvals::new().tool("send", Approve::Always);
     let person = |answer| Arc::new(Person::new([answer])) as Arc<dyn Approver>;
-    let cases: [(Option<Arc<dyn Approver>>, Outcome, &str, &str); 4] = [
+    type Case = (Option<Arc<dyn Approver>>, Outcome, &'static str, &'static str);
+    let cases: [Case; 4] = [
         (None, Outcome::Nobody, "toolwright", "nobody to ask"),
         (Some(Arc::new(Broken)), Outcome::Nobody, "toolwright", "nobody to ask"),
         (Some(person(Answer::Nobody)), Outcome::Nobody, "toolwright", "nobody to ask"),
