@@ -54,6 +54,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
         Command::Runs(args) => command::runs::runs(&app, &args).await,
         Command::Show(args) => command::show::show(&app, &args).await,
+        Command::Approve(args) => command::approve::approve(&app, &args).await,
         Command::Resume(args) => command::resume::resume(&app, &args).await,
         Command::Fork(args) => command::fork::fork(&app, &args).await,
         Command::Journal { at, what } => command::journal::journal(&app, &at, what).await,
