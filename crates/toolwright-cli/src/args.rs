@@ -11,7 +11,7 @@ mod kept;
 mod serve;
 
 pub(crate) use clients::{AddArgs, Client, ConnectArgs, TrustWord};
-pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use kept::{ApproveArgs, ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
 pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
@@ -119,6 +119,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what a run did, step by step
     Show(ShowArgs),
+    /// List calls that wait for somebody's yes, or answer one
+    Approve(ApproveArgs),
     /// Take up a run that stopped: what is done is not done again
     Resume(ResumeArgs),
     /// Begin a new run with what an earlier one has up to a step

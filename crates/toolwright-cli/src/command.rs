@@ -1,6 +1,7 @@
 //! One file a command. Each says what it did as an exit code; none of them ends the process.
 
 pub(crate) mod add;
+pub(crate) mod approve;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod connect;

@@ -6,6 +6,7 @@
 mod amend;
 mod app;
 mod args;
+mod asking;
 mod beside;
 mod code;
 mod command;
