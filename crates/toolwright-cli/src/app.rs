@@ -218,6 +218,12 @@ impl App {
     }
 }
 
+/// The option that names the journal which this command line names.
+fn journal_option(at: &JournalAt) -> String {
+    let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
+    journal.unwrap_or_default()
+}
+
 /// A run that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
@@ -227,19 +233,20 @@ pub(crate) struct Kept {
     pub(crate) resume: String,
     /// The command to which tools are added that may have changed.
     pub(crate) accepting: String,
+    /// The options of a command about what is kept there, with a blank before them; none where it is the usual place.
+    pub(crate) options: String,
 }
 
 impl App {
     /// The run of this id, and how this command line would take it up again.
     pub(crate) fn kept(&self, id: &str, at: &JournalAt) -> Kept {
         let resume = self.again(&format!("resume {}", shell_word(id)), at);
-        Kept { id: id.to_owned(), accepting: resume.clone(), resume }
+        Kept { id: id.to_owned(), accepting: resume.clone(), resume, options: journal_option(at) }
     }
 
     /// A command about this run that needs nothing but the journal.
     pub(crate) fn about(&self, word: &str, id: &str, at: &JournalAt) -> String {
-        let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
-        format!("toolwright {word} {}{}", shell_word(id), journal.unwrap_or_default())
+        format!("toolwright {word} {}{}", shell_word(id), journal_option(at))
     }
 
     /// A command with the options that this command line has for every command.

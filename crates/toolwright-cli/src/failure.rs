@@ -132,8 +132,11 @@ impl Failure<'_> {
 
     /// How somebody says yes, and how the run goes on then.
     fn approving(&self, own: String) -> String {
-        match (self.kept, own.split_once("; then the run goes on")) {
-            (Some(kept), Some((answer, _))) => format!("{answer}; then `{}` goes on", kept.resume),
+        // The core does not know where this run is kept.
+        match (self.kept, own.split_once("` shows and answers it")) {
+            (Some(kept), Some((answer, _))) => {
+                format!("{answer}{}` shows and answers it; then `{}` goes on", kept.options, kept.resume)
+            }
             _ => own,
         }
     }

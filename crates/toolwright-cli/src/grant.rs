@@ -86,11 +86,6 @@ impl Grants {
         self
     }
 
-    /// When a tool asks before it runs.
-    pub(crate) fn approve(&self, tool: &str) -> Approve {
-        self.rules.get(tool).copied().unwrap_or_default()
-    }
-
     /// The names that the command line allows.
     pub(crate) fn allowed(&self) -> &[String] {
         &self.allowed

@@ -4,6 +4,8 @@
 #[path = "it/world.rs"]
 mod world;
 
+#[path = "it/approve.rs"]
+mod approve;
 #[path = "it/arguments.rs"]
 mod arguments;
 #[path = "it/disk.rs"]

@@ -155,7 +155,7 @@ fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String
             pad(&when, WHEN_WIDTH)
         );
         let _ = writeln!(out, "{}", line.trim_end());
-        for line in below(run, &|words| app.about(words, id, &args.at)) {
+        for line in below(run, &|words, other| app.about(words, other.unwrap_or(id), &args.at)) {
             let _ = writeln!(out, "{}", style.dim(&wrap(&line, output.width(), "    ")));
         }
     }
@@ -163,14 +163,14 @@ fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String
 }
 
 /// What is to be known of a run beside its line.
-fn below(run: &RunSummary, command: &dyn Fn(&str) -> String) -> Vec<String> {
+fn below(run: &RunSummary, command: &dyn Fn(&str, Option<&str>) -> String) -> Vec<String> {
     match run.status {
         RunStatus::Running => vec![format!("at work: {}", one_line(&run.owner))],
-        RunStatus::Interrupted => vec![format!("`{}` goes on", command("resume"))],
+        RunStatus::Interrupted => vec![format!("`{}` goes on", command("resume", None))],
         RunStatus::Waiting => {
             let open = run.asks.iter().map(|question| {
                 let (tool, path) = (one_line(&question.tool), one_line(&question.path));
-                format!("waits for you: may `{tool}` run ({path})? `toolwright approve {}`", one_line(&question.id))
+                format!("waits for you: may `{tool}` run ({path})? `{}`", command("approve", Some(&question.id)))
             });
             open.collect()
         }
@@ -179,7 +179,7 @@ fn below(run: &RunSummary, command: &dyn Fn(&str) -> String) -> Vec<String> {
                 let (tool, path) = (one_line(&open.tool), one_line(&open.path));
                 format!("waits for you: did `{tool}` happen ({path})?")
             });
-            open.chain([format!("`{}` says how to answer", command("show"))]).collect()
+            open.chain([format!("`{}` says how to answer", command("show", None))]).collect()
         }
         _ => run.code.iter().map(|code| one_line(code)).collect(),
     }

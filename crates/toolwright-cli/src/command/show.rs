@@ -282,7 +282,8 @@ impl Shown<'_> {
         let next = match self.summary.status {
             RunStatus::Interrupted => format!("go on: `{}`", kept.resume),
             RunStatus::Waiting => {
-                let ids: Vec<String> = self.summary.asks.iter().map(|question| format!("`toolwright approve {}`", question.id)).collect();
+                let ids: Vec<String> =
+                    self.summary.asks.iter().map(|question| format!("`{}`", app.about("approve", &question.id, at))).collect();
                 format!("say yes or no with {}, then go on: `{}`", ids.join(", "), kept.resume)
             }
             RunStatus::Failed => format!("go on from where it failed: `{}`", kept.resume),
