@@ -6,9 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+mod clients;
 mod kept;
+mod serve;
 
-pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use clients::{AddArgs, Client, ConnectArgs, TrustWord};
+pub(crate) use kept::{ApproveArgs, ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
@@ -88,7 +92,18 @@ pub(crate) enum Command {
         /// Also the tools that the configuration hides
         #[arg(long)]
         all: bool,
+        /// Ask every server, and compare what it says with toolwright.lock
+        #[arg(long)]
+        ask: bool,
+        /// As clients see them: their names there, and about how many tokens they cost
+        #[arg(long)]
+        as_clients: bool,
+        /// Which clients.
+        #[command(flatten)]
+        seen: SeenArgs,
     },
+    /// Serve the tools to MCP clients, over standard input and output or over HTTP
+    Serve(ServeArgs),
     /// Show what a tool takes, gives and does
     Describe {
         /// The tool's id
@@ -104,6 +119,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what a run did, step by step
     Show(ShowArgs),
+    /// List calls that wait for somebody's yes, or answer one
+    Approve(ApproveArgs),
     /// Take up a run that stopped: what is done is not done again
     Resume(ResumeArgs),
     /// Begin a new run with what an earlier one has up to a step
@@ -125,6 +142,14 @@ pub(crate) enum Command {
         #[arg(long)]
         yes: bool,
     },
+    /// Show what servers say about their tools that toolwright.lock does not
+    Diff,
+    /// Start every source, and say what is wrong with each and how to mend it
+    Doctor,
+    /// Add an MCP server to the configuration: from npm, PyPI, a URL, a command, or another client's file
+    Add(AddArgs),
+    /// Tell a client to use `toolwright serve`
+    Connect(ConnectArgs),
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -165,6 +190,9 @@ pub(crate) struct CheckArgs {
     /// Start no server: tools of servers are taken from toolwright.lock
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Ask every server, and compare what it says with toolwright.lock
+    #[arg(long, conflicts_with = "offline")]
+    pub(crate) ask: bool,
     /// Take warnings for errors: `warnings` for all of them, or a code (repeatable)
     #[arg(long, value_name = "WHAT")]
     pub(crate) deny: Vec<String>,

@@ -34,6 +34,7 @@ mod inflight;
 mod line;
 mod listen;
 mod listing;
+mod lookup;
 mod pass;
 mod pins;
 mod process;
@@ -54,6 +55,7 @@ pub use error::{
     UNAUTHORIZED, UNAVAILABLE, UpstreamError,
 };
 pub use listing::{Listing, Skipped};
+pub use lookup::Lookup;
 pub use pass::{Passed, PassedReply, UpstreamEvent};
 pub use pins::{Changed, Pins};
 pub use questions::{Answered, Asked, Question, Questions};
@@ -88,6 +90,11 @@ impl Upstream {
     /// The server's name in the host's configuration.
     pub fn name(&self) -> &str {
         &self.shared.spec.name
+    }
+
+    /// Whether this is a handle on the very same server.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// What the server offers now. Starts it if need be; several servers can be asked at once.
