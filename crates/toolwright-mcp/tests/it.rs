@@ -3,6 +3,8 @@
 
 #[path = "it/asked.rs"]
 mod asked;
+#[path = "it/behind.rs"]
+mod behind;
 #[path = "it/calls.rs"]
 mod calls;
 #[path = "it/cases.rs"]
@@ -14,6 +16,8 @@ mod server;
 mod control;
 #[path = "it/dispatch.rs"]
 mod dispatch;
+#[path = "it/fixture.rs"]
+mod fixture;
 #[path = "it/http.rs"]
 mod http;
 #[path = "it/keys.rs"]
@@ -28,6 +32,8 @@ mod piped;
 mod process;
 #[path = "it/results.rs"]
 mod results;
+#[path = "it/serving.rs"]
+mod serving;
 #[path = "it/stdio.rs"]
 mod stdio;
 #[path = "it/web.rs"]

@@ -220,7 +220,7 @@ fn shown(app: &App, request: &Request) -> String {
 }
 
 /// The user's answer; `None` when there is no terminal.
-pub(super) fn asked(app: &App) -> Option<bool> {
+pub(crate) fn asked(app: &App) -> Option<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return None;

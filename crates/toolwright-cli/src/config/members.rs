@@ -3,7 +3,7 @@
 
 mod serve;
 
-pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_LIMITS};
+pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_APPROVALS, SERVE_LIMITS};
 
 /// A member of a mapping in the file.
 #[derive(Debug)]
@@ -338,7 +338,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 18] = [
+pub(crate) const SHAPES: [&Shape; 19] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -354,6 +354,7 @@ pub(crate) const SHAPES: [&Shape; 18] = [
     &SERVE,
     &AUDIENCE,
     &OAUTH,
+    &SERVE_APPROVALS,
     &SERVE_LIMITS,
     &EXAMPLE,
     &EFFECT,

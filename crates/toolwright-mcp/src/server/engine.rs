@@ -26,6 +26,7 @@ mod gather;
 mod handshake;
 mod listens;
 mod lists;
+mod logging;
 mod passing;
 mod routes;
 
@@ -176,7 +177,7 @@ impl Engine {
             ("initialize", false) => self.initialized(&request),
             ("server/discover", true) => self.discovered(&request),
             ("ping", false) => request.reply(&Value::object::<&str, Value>([])),
-            ("logging/setLevel", false) => log_level_set(&request),
+            ("logging/setLevel", false) => self.log_level_set(&request),
             ("subscriptions/listen", true) => self.listened(request),
             (method, _) if lists::Kind::of_method(method).is_some() => self.listed(request),
             ("resources/subscribe" | "resources/unsubscribe", false) => self.subscribed(request),
@@ -292,17 +293,6 @@ fn shortened(name: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-fn log_level_set(request: &Request) {
-    let level = request.params.get("level").and_then(Value::as_str).and_then(super::request::LogLevel::parse);
-    match level {
-        Some(level) => {
-            request.client.set_log_level(level);
-            request.reply(&Value::object::<&str, Value>([]));
-        }
-        None => request.refuse(&handshake::unknown_level(request.params.get("level"))),
-    }
 }
 
 fn unknown_method(request: &Request) -> RpcError {

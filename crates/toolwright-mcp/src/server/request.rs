@@ -72,6 +72,10 @@ impl LogLevel {
         ("emergency", LogLevel::Emergency),
     ];
 
+    pub(crate) fn name(self) -> &'static str {
+        LogLevel::NAMES.into_iter().find(|(_, level)| *level == self).map_or("", |(name, _)| name)
+    }
+
     pub(crate) fn parse(text: &str) -> Option<LogLevel> {
         LogLevel::NAMES.into_iter().find(|(name, _)| *name == text).map(|(_, level)| level)
     }

@@ -1,7 +1,10 @@
 //! What becomes of messages over a pipe: both generations, ids, lists, cancellation, the end.
 
-use toolwright::{Value, json};
-use toolwright_mcp::server::Offer;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use toolwright::{CancelToken, Value, json};
+use toolwright_mcp::server::{Caller, Offer};
 
 use crate::piped::{Piped, Seen, alone, catalog, code, server, server_with, text, with_meta, words};
 
@@ -105,7 +108,7 @@ async fn what_a_request_must_say_of_itself_is_checked() {
 #[tokio::test]
 async fn unusable_messages_are_told_and_the_next_one_is_served() {
     let seen = Seen::default();
-    let server = server_with(&seen, &[], |options| options.limits.message_bytes_max = 300_000);
+    let server = server_with(&seen, &["search_files"], |options| options.limits.message_bytes_max = 300_000);
     let mut client = Piped::session(&server, "2025-06-18").await;
     let deep = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}"#, "[".repeat(100_000));
     let long = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"x":"{}"}}}}"#, "x".repeat(300_000));
@@ -128,7 +131,7 @@ async fn unusable_messages_are_told_and_the_next_one_is_served() {
         (br#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}"#, -32_602, nine.clone(), "params"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}}"#, -32_602, nine.clone(), "name"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":[]}}"#, -32_602, nine.clone(), "arguments"),
-        (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ecko"}}"#, -32_602, nine.clone(), "`echo`"),
+        (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"serch_files"}}"#, -32_602, nine.clone(), "`search_files`"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#, -32_601, nine.clone(), "no/such"),
     ] as [(&[u8], i64, Option<Value>, &str); 19]
     {
@@ -357,7 +360,7 @@ async fn the_end_of_the_input_lets_calls_finish_for_the_grace_and_no_longer() {
     let rest = client.close().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(text(&Value::parse(&rest[0]).unwrap()), "short");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "the grace is two seconds");
+    assert!(begun.elapsed() < Duration::from_secs(5), "the grace is two seconds");
     seen.until((2, 1, 1)).await;
 }
 
@@ -370,10 +373,74 @@ async fn a_stopping_server_takes_nothing_new() {
     client.request(1, "tools/call", echo("running", 500)).await;
     seen.until((1, 0, 0)).await;
     client.stop.cancel();
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     let refused = other.ask("tools/call", echo("new", 0)).await;
     assert_eq!(code(&refused), Some(-32_603));
     assert!(words(&refused).contains("stopping"), "{refused:?}");
     assert_eq!(text(&client.next().await), "running");
     assert_eq!(seen.counts(), (1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_not_read_either_and_hurts_nobody() {
+    let seen = Seen::default();
+    let server = server_with(&seen, &[], |_| {});
+    let (mine, theirs) = tokio::io::duplex(1 << 12);
+    let (reader, writer) = tokio::io::split(theirs);
+    let deaf = server.clone();
+    tokio::spawn(async move { deaf.serve_pipe(Caller::default(), reader, writer, CancelToken::never()).await });
+    let (_unread, mut out) = tokio::io::split(mine);
+    let big = "x".repeat(200_000);
+    let written = tokio::spawn(async move {
+        for id in 0..200 {
+            let message = Value::object([
+                ("jsonrpc", "2.0".into()),
+                ("id", id.into()),
+                ("method", "tools/call".into()),
+                ("params", alone(echo(big.as_str(), 0))),
+            ]);
+            out.write_all(format!("{}\n", message.to_json_string()).as_bytes()).await.unwrap();
+        }
+    });
+    let mut other = Piped::session(&server, "2025-06-18").await;
+    for _ in 0..20 {
+        assert_eq!(text(&other.ask("tools/call", echo("fast", 0)).await), "fast");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (started, finished, _) = seen.counts();
+    assert!(!written.is_finished(), "no more is read than can be answered");
+    assert!(started < 100 && finished == started, "4 MiB of answers wait, and no more calls are taken: {started}");
+}
+
+#[tokio::test]
+async fn a_message_may_come_in_pieces_and_several_in_one() {
+    let server = server();
+    let mut client = Piped::to(&server);
+    client.initialize("2025-06-18").await;
+    client.say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}").await;
+    assert_eq!(client.next().await.get("id"), Some(&Value::from(1)));
+    assert_eq!(client.next().await.get("id"), Some(&Value::from(2)));
+    for piece in ["{\"jsonrpc\":", "\"2.0\",\"id\":3,", "\"method\":\"ping\"}"] {
+        client.piece(piece).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    client.say("").await;
+    assert_eq!(client.next().await.get("id"), Some(&Value::from(3)));
+    // Without a line break at the end, the last one counts all the same.
+    client.piece("{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\"}").await;
+    let rest = client.close().await;
+    assert_eq!(rest.len(), 1);
+    assert!(rest[0].contains("\"id\":4"), "{rest:?}");
+}
+
+#[tokio::test]
+async fn a_log_level_is_one_of_those_that_there_are() {
+    let server = server();
+    let mut client = Piped::session(&server, "2025-06-18").await;
+    assert_eq!(client.ask("logging/setLevel", json!({ "level": "debug" })).await.get("result"), Some(&json!({})));
+    for wrong in [json!({}), json!({ "level": "loud" }), json!({ "level": 3 })] {
+        let answer = client.ask("logging/setLevel", wrong).await;
+        assert_eq!(code(&answer), Some(-32_602));
+        assert!(words(&answer).contains("emergency"), "{answer:?}");
+    }
 }

@@ -67,6 +67,11 @@ impl Piped {
         self.out.write_all(b"\n").await.unwrap();
     }
 
+    /// Sends a part of a line.
+    pub(crate) async fn piece(&mut self, piece: &str) {
+        self.out.write_all(piece.as_bytes()).await.unwrap();
+    }
+
     pub(crate) async fn request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
         let message = Value::object([("jsonrpc", "2.0".into()), ("id", id.into()), ("method", method.into()), ("params", params)]);
         self.say(message.to_json_string()).await;

@@ -18,7 +18,7 @@ use super::routes::Current;
 use crate::server::caller::Caller;
 use crate::server::client::Client;
 use crate::server::message::{self, Id, RpcError};
-use crate::server::request::{LogLevel, META_SUBSCRIPTION, Request, complete};
+use crate::server::request::{META_SUBSCRIPTION, Request, complete};
 use crate::upstream::{Passed, PassedReply, Upstream, UpstreamEvent};
 
 /// How long changes are gathered before they are told.
@@ -338,6 +338,7 @@ impl Engine {
         }
         let held: Vec<Text> =
             lock(&self.changes.held).keys().filter(|(name, _)| name.as_str() == upstream.name()).map(|(_, uri)| uri.clone()).collect();
+        self.level_again(upstream).await;
         for uri in held {
             // If it does not have it any more, nothing will come of it.
             let _ = upstream.pass(asking("resources/subscribe", &uri)).await;
@@ -363,18 +364,6 @@ impl Engine {
             {
                 listen.tell("notifications/resources/updated", &Object::EMPTY.with("uri", uri));
             }
-        }
-    }
-
-    /// A line for the log goes to whoever made the call, if it is grave enough for them.
-    fn logged(&self, run: &str, params: &Value) {
-        let Some(request) = self.calls.client_of_run(run) else { return };
-        // A session may have said otherwise since the request came.
-        let terms = if request.terms.version.sessionless() { Some(request.terms.clone()) } else { request.client.terms() };
-        let least = terms.and_then(|terms| terms.log_level);
-        let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
-        if least.is_some_and(|least| level.is_none_or(|level| level >= least)) {
-            request.notify("notifications/message", params);
         }
     }
 }

@@ -25,6 +25,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(1);
 /// Serves until `stop` is cancelled, and then until no call runs any more.
 pub(super) async fn serve(bound: HttpListener, stop: CancelToken) {
     let HttpListener { listener, address, engine, options } = bound;
+    engine.begin();
     let endpoint = Endpoint::new(engine.clone(), &options, address);
     let room = Arc::new(Semaphore::new(options.limits.connections_max));
     let mut connections = JoinSet::new();

@@ -25,7 +25,7 @@ use crate::server::message::{
     UNSUPPORTED_VERSION,
 };
 use crate::server::outlet::{Nowhere, Outlet};
-use crate::server::request::{META_CAPABILITIES, META_VERSION};
+use crate::server::request::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use crate::server::version::Version;
 
 /// How long `initialize` may take.
@@ -129,7 +129,7 @@ impl Post<'_> {
         let client = engine.client(ClientKind::Single, self.caller.clone(), Arc::new(Nowhere));
         let leaving = Leaving { engine: engine.clone(), client };
         let Some(Ok(message)) = read.messages().first() else { return unusable(&read) };
-        if let Err(error) = self.check_single(&leaving.client, message) {
+        if let Err(error) = self.check_single(message) {
             let id = match message {
                 Incoming::Request { id, .. } => Some(id),
                 Incoming::Notification { .. } | Incoming::Response { .. } => None,
@@ -153,7 +153,7 @@ impl Post<'_> {
         }
     }
 
-    fn check_single(&self, client: &Client, message: &Incoming) -> Result<(), RpcError> {
+    fn check_single(&self, message: &Incoming) -> Result<(), RpcError> {
         if let Incoming::Response { .. } = message {
             return Err(RpcError::new(INVALID_REQUEST, "nothing was asked: without a session, answers come as `inputResponses`"));
         }
@@ -166,8 +166,9 @@ impl Post<'_> {
             && method == "tools/call"
             && let Some(tool) = params.get("name").and_then(Value::as_str)
         {
-            let mirrored = mirrored(&self.endpoint.engine, client, message, tool);
-            let pairs = mirrored.iter().map(|(header, path)| (header.as_str(), path.as_slice()));
+            let name = params.get("_meta").and_then(|meta| meta.get(META_CLIENT)?.get("name")?.as_str());
+            let mirrored = self.endpoint.engine.mirrored(&self.caller, name, tool);
+            let pairs = mirrored.iter().map(|mirrored| (mirrored.header.as_str(), mirrored.path.as_slice()));
             headers::check_mirrored(self.headers, pairs, params.get("arguments").unwrap_or(&Value::Null))?;
         }
         Ok(())
@@ -233,12 +234,6 @@ impl Post<'_> {
         let opening = version.and_then(|version| opening(version, stream, 0, limits.retry));
         answer::events(Body::from_stream(Reader::new(mailbox.clone(), place, opening, limits.stream_pulse, kept)))
     }
-}
-
-/// The arguments of a tool that are mirrored in headers, as this client sees the tool.
-fn mirrored(engine: &Engine, client: &Client, message: &Incoming, tool: &str) -> Vec<(Text, Vec<Text>)> {
-    let _ = (engine, client, message, tool);
-    Vec::new()
 }
 
 fn nowhere() -> Arc<dyn Outlet> {
