@@ -1,7 +1,8 @@
-//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash.
+//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash, and those that meet a server.
 //!
 //! Reading order: `suite` is what `cargo xtask test` runs and in which order; `tidy` is every rule of the house that
-//! no compiler holds; `bench` measures in ratios; `crash` kills the binary. None of it knows how the product works
+//! no compiler holds; `bench` measures in ratios; `crash` kills the binary; `conformance` and `clients` meet
+//! `toolwright serve` (`served` starts it, `mcp` speaks to it, `peers` installs who else does). None of it knows how the product works
 //! inside.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
 
@@ -9,12 +10,17 @@ use std::process::ExitCode;
 
 mod bench;
 mod cases;
+mod chance;
+mod clients;
+mod conformance;
 mod crash;
 #[cfg(doctest)]
 mod doctests;
 mod documents;
+mod mcp;
 mod peers;
 mod repo;
+mod served;
 mod stage;
 mod suite;
 mod tidy;
@@ -32,6 +38,10 @@ usage: cargo xtask <task>
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
   crash [--kills N] [--races N] [--open-runs N] [--seed S] [--release]
                             kills runs of the real binary and takes them up again; counts what they did outside
+  conformance [--stdio] [--http] [--alone] [SCENARIO]
+                            the official suites against `toolwright serve` in front of our own server (a child, or over HTTP; --alone:
+                            that server itself), and against our client
+  clients [SCRIPT]          what people use to talk to MCP servers, scripted, against `toolwright serve`
   help                      this text
 ";
 
@@ -52,6 +62,11 @@ pub fn run(arguments: &[String]) -> ExitCode {
             Ok(options) => crash::run(&options),
             Err(message) => return usage(&message),
         },
+        ["conformance", flags @ ..] => match conformance::Options::parse(flags) {
+            Ok(options) => conformance::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["clients", script @ ..] if script.len() < 2 => clients::run(script.first().copied()),
         // Parts of `crash` that are processes of their own.
         ["crash-client", arguments @ ..] => crash::client::main(arguments),
         ["crash-fill", arguments @ ..] => crash::fill(arguments),

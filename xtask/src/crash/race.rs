@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Options;
-use super::chance::Chance;
+use crate::chance::Chance;
 use super::process::{Ended, Exited, Kill, settle};
 use super::tally::{Count, Tally};
 use super::world::{SCENARIOS, Scenario, World};

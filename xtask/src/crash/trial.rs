@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::chance::Chance;
+use crate::chance::Chance;
 use super::endpoint::Seen;
 use super::process::{Ended, Exited, Kill, settle};
 use super::tally::{Count, Tally};
