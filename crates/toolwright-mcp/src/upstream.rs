@@ -29,6 +29,7 @@ pub(crate) mod frame;
 mod http;
 mod listing;
 mod pass;
+mod pins;
 mod process;
 mod progress;
 mod questions;
@@ -39,9 +40,13 @@ mod stdio;
 mod supervise;
 
 pub use effects::Hints;
-pub use error::{CANCELLED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, UNAUTHORIZED, UNAVAILABLE, UpstreamError};
+pub use error::{
+    CANCELLED, CATALOG_CHANGED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, TOOL_GONE, UNAUTHORIZED, UNAVAILABLE,
+    UpstreamError,
+};
 pub use listing::{Listing, Skipped};
 pub use pass::{Passed, PassedReply, UpstreamEvent};
+pub use pins::{Changed, Pins};
 pub use questions::{Answered, Asked, Question, Questions};
 pub use spec::{Era, Limits, ServerSpec, Transport};
 pub use status::{State, Status};

@@ -16,6 +16,8 @@ mod http;
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
+#[path = "it/pins.rs"]
+mod pins;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]

@@ -14,10 +14,20 @@ pub(crate) enum Id {
 /// What a client sent.
 #[derive(Clone, Debug)]
 pub(crate) enum Incoming {
-    Request { id: Id, method: Text, params: Value },
-    Notification { method: Text, params: Value },
+    Request {
+        id: Id,
+        method: Text,
+        params: Value,
+    },
+    Notification {
+        method: Text,
+        params: Value,
+    },
     /// The answer to a question of ours.
-    Response { id: Id, outcome: Result<Value, RpcError> },
+    Response {
+        id: Id,
+        outcome: Result<Value, RpcError>,
+    },
 }
 
 /// A message that cannot be used, with the error that its sender gets.

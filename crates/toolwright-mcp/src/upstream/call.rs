@@ -10,6 +10,7 @@ use toolwright::{Answer, BoxFuture, Call, Handler, Text, ToolError, Value};
 
 use super::error;
 use super::exchange::{Happened, Lost, connected, exchange};
+use super::pins;
 use super::spec::Transport;
 use super::supervise::Shared;
 use crate::wire::{self, Reply, RpcError};
@@ -40,6 +41,7 @@ impl UpstreamTool {
                 .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_input").nothing_happened())?;
             sends += 1;
             let connection = connected(&self.shared, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
+            pins::check(&self.shared, &connection, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
             let report = |progress: &wire::Progress| call.progress(progress.message.clone(), progress.done, progress.total);
             let outcome = exchange(&self.shared, &connection, request, &self.name, call.cancel().cancelled(), report).await;
             match outcome {

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::error::{self, UpstreamError};
 use super::http;
+use super::pins::Compared;
 use super::process::Process;
 use super::progress::ProgressHub;
 use super::spec::{Era, ServerSpec, Transport};
@@ -27,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) progress: Arc<ProgressHub>,
     pub(crate) process: Option<Process>,
+    /// Whether its tools are those that the host expects.
+    pub(crate) compared: Compared,
     service: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
 
@@ -155,7 +158,7 @@ fn opened(service: RunningService<RoleClient, Client>, process: Option<Process>,
         facts.server_version = info.server_info.as_ref().map(|server| board.redactor.mask(&format!("{} {}", server.name, server.version)));
         era = if info.protocol_version.has_initialize() { Era::Sessions } else { Era::Sessionless };
     }
-    let connection = Connection { peer, progress, process, service: Mutex::new(Some(service)) };
+    let connection = Connection { peer, progress, process, compared: Compared::default(), service: Mutex::new(Some(service)) };
     Opened { connection, era }
 }
 

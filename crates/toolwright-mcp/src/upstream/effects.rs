@@ -43,11 +43,14 @@ impl Hints {
     }
 }
 
-/// The effect of a tool and where it comes from (`declared`, `hint`, or nothing).
+/// The effect of a tool and where it comes from (`declared`, `lock`, `hint`, or nothing).
 pub(crate) fn effect(spec: &ServerSpec, tool: &str, hints: Hints) -> (Option<Effect>, Text) {
     let declared = spec.effects.iter().rev().find(|(name, _)| name.as_str() == tool);
     if let Some((_, effect)) = declared {
         return (Some(effect.clone()), Text::from("declared"));
+    }
+    if let Some(effect) = spec.accepted.get(tool) {
+        return (Some(effect.clone()), Text::from("lock"));
     }
     match hints.claim().filter(|_| spec.trust_hints) {
         Some(effect) => (Some(effect), Text::from("hint")),
@@ -95,6 +98,8 @@ mod tests {
         assert_eq!(effect(&spec, "t", read), (None, Text::default()));
         spec.trust_hints = true;
         assert_eq!(effect(&spec, "t", read), (Some(Effect::read()), Text::from("hint")));
+        spec.accepted.insert(Text::from("t"), Effect::write_idempotent());
+        assert_eq!(effect(&spec, "t", read), (Some(Effect::write_idempotent()), Text::from("lock")));
         spec.effects.push((Text::from("t"), Effect::write()));
         assert_eq!(effect(&spec, "t", read), (Some(Effect::write()), Text::from("declared")));
     }

@@ -38,6 +38,10 @@ pub const TIMEOUT: &str = "upstream_timeout";
 pub const SESSION_LOST: &str = "session_lost";
 /// The server wants other credentials.
 pub const UNAUTHORIZED: &str = "upstream_unauthorized";
+/// The tool is not what the host has accepted; nothing was sent.
+pub const CATALOG_CHANGED: &str = "catalog_changed";
+/// The server does not offer the tool any more; nothing was sent.
+pub const TOOL_GONE: &str = "unavailable";
 /// The call was cancelled.
 pub const CANCELLED: &str = "cancelled";
 

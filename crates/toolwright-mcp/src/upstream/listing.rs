@@ -24,6 +24,8 @@ pub struct Listing {
     pub skipped: Vec<Skipped>,
     /// What was odd about the list as a whole.
     pub warnings: Vec<String>,
+    /// Tools of each page that was asked for; none when nothing was asked.
+    pub pages: Vec<usize>,
 }
 
 /// A tool that was left out.
@@ -43,6 +45,15 @@ const INVALID_SCHEMA: &str = "invalid_schema";
 
 /// Reads the whole list.
 pub(crate) async fn list(shared: &Arc<Shared>) -> Result<Listing, UpstreamError> {
+    Ok(walk(shared).await?.finish(shared))
+}
+
+/// The whole list as sent, also the tools that cannot be used.
+pub(crate) async fn raw(shared: &Arc<Shared>) -> Result<Vec<Value>, UpstreamError> {
+    Ok(walk(shared).await?.tools)
+}
+
+async fn walk(shared: &Arc<Shared>) -> Result<Walk, UpstreamError> {
     let mut walk = Walk::default();
     let mut cursor: Option<Text> = None;
     let mut bytes = 0_u64;
@@ -55,6 +66,7 @@ pub(crate) async fn list(shared: &Arc<Shared>) -> Result<Listing, UpstreamError>
             break;
         }
         let added = walk.page(&result, limits.list_tools_max);
+        walk.listing.pages.push(added);
         let next = result.get("nextCursor").and_then(Value::as_str).map(Text::from);
         let Some(next) = next else { break };
         if walk.full {
@@ -74,7 +86,7 @@ pub(crate) async fn list(shared: &Arc<Shared>) -> Result<Listing, UpstreamError>
         }
         cursor = Some(next);
     }
-    Ok(walk.finish(shared))
+    Ok(walk)
 }
 
 /// The list of a server that is not asked.

@@ -1,9 +1,12 @@
 //! What a host says about one upstream server. Plain data; nothing here starts anything.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use toolwright::{Effect, Text};
+
+use super::pins::Pins;
 
 /// Everything needed to reach one MCP server and to turn its tools into ours.
 #[derive(Clone, Debug)]
@@ -19,6 +22,11 @@ pub struct ServerSpec {
     pub trust_hints: bool,
     /// Effects the host declares, by the tool's name on the server; they win over hints.
     pub effects: Vec<(Text, Effect)>,
+    /// Effects that a person accepted and that are kept, by the tool's name on the server; they win over hints, and what the
+    /// host declares wins over them.
+    pub accepted: HashMap<Text, Effect>,
+    /// What the host expects of the server's tools; absent = it takes them as they are.
+    pub pins: Option<Pins>,
     /// Longest time from starting the server to the end of its handshake.
     pub start_timeout: Duration,
     /// Longest silence during a call; a progress notification starts it anew.
@@ -87,6 +95,8 @@ pub struct Limits {
     pub list_tools_max: usize,
     /// Bytes of one tool list in all.
     pub list_bytes_max: u64,
+    /// How long what was compared with the pins holds for a server behind a URL.
+    pub compared_for: Duration,
     /// Bytes of stderr kept, the newest.
     pub stderr_bytes_kept: usize,
     /// Failures in a row after which the server is left alone for a while.
@@ -100,6 +110,7 @@ impl Default for Limits {
             list_pages_max: 100,
             list_tools_max: 2_000,
             list_bytes_max: 16 * 1024 * 1024,
+            compared_for: Duration::from_secs(300),
             stderr_bytes_kept: 64 * 1024,
             failures_max: 5,
         }
@@ -127,6 +138,8 @@ impl ServerSpec {
             transport,
             trust_hints: false,
             effects: Vec::new(),
+            accepted: HashMap::new(),
+            pins: None,
             start_timeout: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(300),

@@ -3,12 +3,13 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{Connection, open};
 use super::error::{UNAVAILABLE, UpstreamError};
+use super::pins::Changed;
 use super::questions::Questions;
 use super::secrets::Redactor;
 use super::spec::{Era, ServerSpec};
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     stopping: CancellationToken,
     /// Who is asked what the server asks.
     pub(crate) questions: Option<Arc<dyn Questions>>,
+    /// What was found last when its tools were compared with those that the host expects.
+    pub(crate) drift: watch::Sender<Arc<Vec<Changed>>>,
 }
 
 #[derive(Default)]
@@ -44,7 +47,15 @@ struct Life {
 impl Shared {
     pub(crate) fn new(spec: ServerSpec, questions: Option<Arc<dyn Questions>>) -> Self {
         let board = Board::new(Redactor::of(&spec), spec.limits.stderr_bytes_kept);
-        Shared { spec, board: Arc::new(board), live: RwLock::default(), life: Mutex::default(), stopping: CancellationToken::new(), questions }
+        Shared {
+            spec,
+            board: Arc::new(board),
+            live: RwLock::default(),
+            life: Mutex::default(),
+            stopping: CancellationToken::new(),
+            questions,
+            drift: watch::Sender::default(),
+        }
     }
 
     /// The live connection, if there is one now.

@@ -122,6 +122,10 @@ tools:
   s_go: { effect: read }
 "#, "run s_go"),
         "Raise the limit that the message names, or give the tool less to do.";
+    "catalog_changed", "a tool is not what was accepted",
+        "The server says something else about the tool than `toolwright.lock`: other words, other arguments, other hints. Until somebody has looked at it, the tool is withheld and composites over it are stale; all other tools work. Nothing was sent.",
+        told("a server that has other words about a tool than when it was locked, when the tool is called", "toolwright-cli"),
+        "`toolwright diff` shows what is different, and `toolwright lock` accepts it.";
     "session_lost", "an MCP server forgot its session twice in a row",
         "A server that forgets a session gets a new one, and the call is sent once more. It forgot that one too.",
         told("a server that answers 404 to everything", "toolwright-mcp"),
