@@ -17,10 +17,13 @@ mod crash;
 #[cfg(doctest)]
 mod doctests;
 mod documents;
+mod fleet;
+mod hostile;
 mod mcp;
 mod peers;
 mod repo;
 mod served;
+mod soak;
 mod stage;
 mod suite;
 mod tidy;
@@ -42,6 +45,11 @@ usage: cargo xtask <task>
                             the official suites against `toolwright serve` in front of our own server (a child, or over HTTP; --alone:
                             that server itself), and against our client
   clients [SCRIPT]          what people use to talk to MCP servers, scripted, against `toolwright serve`
+  fleet                     twelve real servers behind one `toolwright serve`
+  soak [--sessions N] [--busy N] [--seconds N]
+                            many sessions for a long time: no failure, and memory that does not grow
+  hostile [--messages N] [--seed S]
+                            malformed messages over both transports, beside a client that must not notice
   help                      this text
 ";
 
@@ -67,6 +75,15 @@ pub fn run(arguments: &[String]) -> ExitCode {
             Err(message) => return usage(&message),
         },
         ["clients", script @ ..] if script.len() < 2 => clients::run(script.first().copied()),
+        ["fleet"] => fleet::run(),
+        ["soak", flags @ ..] => match soak::Options::parse(flags) {
+            Ok(options) => soak::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["hostile", flags @ ..] => match hostile::Options::parse(flags) {
+            Ok(options) => hostile::run(&options),
+            Err(message) => return usage(&message),
+        },
         // Parts of `crash` that are processes of their own.
         ["crash-client", arguments @ ..] => crash::client::main(arguments),
         ["crash-fill", arguments @ ..] => crash::fill(arguments),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 mod http;
 mod pipe;
 
-pub(crate) use http::{Http, Response};
+pub(crate) use http::Http;
 pub(crate) use pipe::Pipe;
 
 /// How a client and a server get along.

@@ -34,10 +34,9 @@ async fn a_tool_that_differs_is_never_sent_and_the_others_work() {
     let compared = Arc::new(AtomicUsize::new(0));
     let (upstream, listing) = server(&compared);
     assert_eq!((upstream.status().pid, compared.load(Ordering::Relaxed)), (None, 0));
-    for (tool, code, words) in [
-        ("s_old", "catalog_changed", "its description is another one"),
-        ("s_lost", "unavailable", "does not offer `lost` any more"),
-    ] {
+    for (tool, code, words) in
+        [("s_old", "catalog_changed", "its description is another one"), ("s_lost", "unavailable", "does not offer `lost` any more")]
+    {
         let refused = call(&listing, tool, "{}").await.unwrap_err();
         assert_eq!((refused.code.as_str(), refused.happened), (code, Happened::Nothing), "{}", refused.message);
         assert!(refused.message.contains(words), "{}", refused.message);
