@@ -45,7 +45,8 @@ pub(crate) async fn run(cli: Cli) -> Exit {
             app.common.file = path.map(load::in_folder).or(app.common.file);
             command::check::check(&app, &how).await
         }
-        Command::List { all } => command::list::list(&app, all).await,
+        Command::List { all, ask } => command::list::list(&app, all, ask).await,
+        Command::Serve(args) => command::serve::serve(&app, &args).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
@@ -57,6 +58,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Journal { at, what } => command::journal::journal(&app, &at, what).await,
         Command::Learn(args) => command::learn::learn(&app, &args).await,
         Command::Lock { yes } => command::lock::lock(&app, yes).await,
+        Command::Diff => command::diff::diff(&app).await,
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
         Command::Schema(args) => command::schema::schema(&app, &args).await,
@@ -302,9 +304,21 @@ impl App {
 
 /// What is kept beside the files of MCP servers.
 pub(crate) fn add_locks(config: &mut Config) {
-    let Config { files, locks, findings, .. } = config;
+    let Config { files, locks, lock_faults, findings, .. } = config;
     for file in files {
-        locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, findings));
+        locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, lock_faults));
+    }
+    findings.extend(lock_faults.iter().map(|fault| fault.finding.clone()));
+}
+
+impl App {
+    /// Every file that the configuration is read from, or would be if it were there.
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
+        let user = paths::config_dir(|name| std::env::var_os(name)).map(|dir| dir.join("config.yaml"));
+        let configs = user.into_iter().chain(self.project_path());
+        configs
+            .flat_map(|path| ["toolwright.lock", "toolwright.learned.json"].map(|name| path.with_file_name(name)).into_iter().chain([path]))
+            .collect()
     }
 }
 

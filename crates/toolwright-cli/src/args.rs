@@ -7,8 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 mod kept;
+mod serve;
 
 pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
@@ -88,7 +90,12 @@ pub(crate) enum Command {
         /// Also the tools that the configuration hides
         #[arg(long)]
         all: bool,
+        /// Ask every server, and compare what it says with toolwright.lock
+        #[arg(long)]
+        ask: bool,
     },
+    /// Serve the tools to MCP clients, over standard input and output or over HTTP
+    Serve(ServeArgs),
     /// Show what a tool takes, gives and does
     Describe {
         /// The tool's id
@@ -125,6 +132,8 @@ pub(crate) enum Command {
         #[arg(long)]
         yes: bool,
     },
+    /// Show what servers say about their tools that toolwright.lock does not
+    Diff,
     /// Draw a composite
     Graph {
         /// The composite's id
@@ -165,6 +174,9 @@ pub(crate) struct CheckArgs {
     /// Start no server: tools of servers are taken from toolwright.lock
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Ask every server, and compare what it says with toolwright.lock
+    #[arg(long, conflicts_with = "offline")]
+    pub(crate) ask: bool,
     /// Take warnings for errors: `warnings` for all of them, or a code (repeatable)
     #[arg(long, value_name = "WHAT")]
     pub(crate) deny: Vec<String>,

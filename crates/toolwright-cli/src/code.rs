@@ -45,6 +45,8 @@ pub(crate) const LEARNED_UNUSED: &str = "learned_unused";
 pub(crate) const LEARN_REFUSED: &str = "learn_refused";
 /// What servers said about their tools cannot be read or written.
 pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
+/// A tool is not what was accepted; a code of the core.
+pub(crate) use toolwright_mcp::upstream::CATALOG_CHANGED;
 /// What servers say now was not agreed to.
 pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
 /// The journal that runs are kept in cannot be used.

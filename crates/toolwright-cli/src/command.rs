@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod describe;
+pub(crate) mod diff;
 pub(crate) mod dry_run;
 pub(crate) mod explain;
 pub(crate) mod fork;
@@ -15,5 +16,6 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod trust;

@@ -14,6 +14,7 @@ pub(crate) mod members;
 pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod reconcile;
+pub(crate) mod serve;
 pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod units;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Finding, Owner, SourceText};
 use crate::learned::LearnedFile;
-use crate::lock::LockFile;
+use crate::lock::{Fault, LockFile, Locked};
 use crate::secret::Secrets;
 
 /// Whose file it is.
@@ -50,6 +51,8 @@ pub(crate) struct LoadedFile {
     pub(crate) root: Option<yaml::Node>,
     /// Its `policy` section.
     pub(crate) policy: Option<policy::PolicyEntry>,
+    /// Its `serve` section.
+    pub(crate) serve: Option<serve::ServeEntry>,
 }
 
 /// Everything the files say.
@@ -67,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) learned: Vec<LearnedFile>,
     /// What MCP servers said when they were last asked, beside each file.
     pub(crate) locks: Vec<LockFile>,
+    /// What of that cannot be believed.
+    pub(crate) lock_faults: Vec<Fault>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
     /// What must not be shown.
@@ -115,9 +120,15 @@ impl Config {
     }
 
     /// What the lock beside its file says about the tools of a source.
-    pub(crate) fn locked(&self, source: &source::Source) -> Option<Vec<toolwright::Value>> {
+    pub(crate) fn locked(&self, source: &source::Source) -> Option<Locked<'_>> {
         let layer = self.layer(&source.place);
-        self.locks.iter().filter(|lock| lock.layer == layer).find_map(|lock| lock.listed(&source.name))
+        self.locks.iter().filter(|lock| lock.layer == layer).find_map(|lock| lock.source(&source.name))
+    }
+
+    /// Why what the lock says about a source cannot be believed.
+    pub(crate) fn lock_fault(&self, source: &source::Source) -> Option<&Finding> {
+        let layer = self.layer(&source.place);
+        self.lock_faults.iter().find(|fault| fault.blocks(layer, &source.name)).map(|fault| &fault.finding)
     }
 
     /// The project's file, when there is one.

@@ -85,6 +85,7 @@ impl Exit {
             | "no_handler"
             | "diverged"
             | "changed_tool"
+            | "catalog_changed"
             | "sensitive_unencrypted"
             | "step_without_result" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" | "protocol_conflict" => Self::DoesNotCheck,

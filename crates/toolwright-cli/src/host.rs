@@ -3,6 +3,7 @@
 //! Nothing that is wrong in one place takes down another: a source that cannot be asked, a tool that
 //! does not check and a composite that is refused stay visible with their reasons.
 
+mod audiences;
 mod composites;
 mod layers;
 mod learned;
@@ -10,13 +11,15 @@ mod leaves;
 mod literals;
 mod needs;
 mod order;
+mod prepare;
 mod reconcile;
-mod upstreams;
+mod servers;
 mod views;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use toolwright::{Catalog, Options, Registry, ToolDef, Value};
+use toolwright::{Catalog, HostChecks, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
@@ -25,14 +28,20 @@ use crate::config::reader::Place;
 use crate::config::reconcile::ReconcileEntry;
 use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
+use crate::moment::WallClock;
 use crate::secret::Secrets;
 use crate::view::{SourceView, State, ToolView, Why};
+
+pub(crate) use servers::Opening;
+use servers::Server;
 
 /// What is needed of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// All of it: every source is asked for its tools.
+    /// All of it: every source is asked for its tools, whatever was accepted of them.
     Everything,
+    /// All of it: every source is asked, and what is not as it was accepted is withheld.
+    Compared,
     /// What the files say, and nothing is started.
     FilesOnly,
     /// What the files and the locks beside them say; of the rest, servers are asked, or nothing is known.
@@ -40,7 +49,7 @@ pub(crate) enum Want {
         /// Servers that no lock knows are asked.
         ask: bool,
     },
-    /// What one tool needs: no other source is started.
+    /// What one tool needs, as the locks say; no other source is looked at, and those that no lock knows are asked.
     Tool(String),
 }
 
@@ -62,7 +71,7 @@ pub(crate) struct Host {
     needed: Option<needs::Needs>,
     /// What the command line allows and no tool is called.
     misnamed: Vec<Finding>,
-    upstreams: Vec<Upstream>,
+    servers: Vec<Server>,
     /// What the files say about composites, for places.
     composites: Vec<CompositeEntry>,
 }
@@ -101,14 +110,19 @@ struct UnknownSource {
 impl Host {
     /// Wires everything: sources, what the host says about their tools, policy, composites.
     pub(crate) async fn open(config: Config, grants: &Grants, want: &Want) -> Self {
+        Opening::new(grants, want).open(config).await
+    }
+
+    async fn opened(config: Config, how: &Opening<'_>) -> Self {
+        let Opening { grants, want, .. } = *how;
         let needed = match want {
             Want::Tool(id) => Some(needs::of(&config, id)),
-            Want::Everything | Want::FilesOnly | Want::Locked { .. } => None,
+            _ => None,
         };
         let mut build = Build {
             config: &config,
             grants,
-            registry: empty_registry(grants),
+            registry: empty_registry(grants, how.checks.clone()),
             tools: Vec::new(),
             claims: BTreeMap::new(),
             leaves: Vec::new(),
@@ -121,13 +135,7 @@ impl Host {
             unknown: Vec::new(),
         };
         build.findings.extend(grants.finding(&config));
-        let asked = |source: &str| match (want, &needed) {
-            (Want::FilesOnly | Want::Locked { ask: false }, _) => false,
-            (_, Some(needed)) => needed.asks(source),
-            (_, None) => true,
-        };
-        let locked = matches!(want, Want::Locked { .. });
-        let upstreams = build.leaves(&asked, locked).await;
+        let servers = build.leaves(how, needed.as_ref()).await;
         build.duplicate_sources();
         build.claim_composites();
         build.claim_for_the_user();
@@ -136,10 +144,11 @@ impl Host {
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
+        build.audiences_of_nothing();
         build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();
-        let mut host = build.close(needed, upstreams);
+        let mut host = build.close(needed, servers);
         host.misnamed = misnamed;
         host.composites = config.composites;
         host
@@ -153,7 +162,17 @@ impl Host {
 
     /// Ends every server that was started.
     pub(crate) async fn close(&self) {
-        upstreams::close(&self.upstreams).await;
+        servers::close(&self.servers).await;
+    }
+
+    /// The servers behind it, by the names of their sources; most may not have been started.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = (&str, &Upstream)> {
+        self.servers.iter().map(|server| (server.source.as_str(), &server.upstream))
+    }
+
+    /// Servers that are no part of the host that took the place of this one.
+    pub(crate) fn servers_not_in(&self, next: &Self) -> Vec<Upstream> {
+        servers::not_in(&self.servers, &next.servers)
     }
 
     /// The tool of that id.
@@ -189,7 +208,7 @@ impl Host {
 }
 
 impl Build<'_> {
-    fn close(self, needed: Option<needs::Needs>, upstreams: Vec<Upstream>) -> Host {
+    fn close(self, needed: Option<needs::Needs>, servers: Vec<Server>) -> Host {
         let mut secrets = Secrets::default();
         secrets.extend(&self.config.secrets);
         let mut findings: Vec<Finding> = self.findings.into_iter().map(|finding| finding.map_text(|text| secrets.mask(text))).collect();
@@ -206,7 +225,7 @@ impl Build<'_> {
             secrets,
             needed,
             misnamed: Vec::new(),
-            upstreams,
+            servers,
             composites: Vec::new(),
         }
     }
@@ -235,11 +254,15 @@ impl Build<'_> {
 }
 
 /// A registry without tools, with what composites may use.
-fn empty_registry(grants: &Grants) -> Registry {
-    let options = Options::new().policy(grants.policy());
+fn empty_registry(grants: &Grants, checks: Option<HostChecks>) -> Registry {
+    let policy = grants.policy();
+    let options = Options::new().policy(match checks {
+        Some(checks) => policy.checks(checks),
+        None => policy,
+    });
     // Events of tools are shown nowhere. Only outputs of a host can be refused, and there are none; the registry that
     // would stand here then lists nothing.
-    Registry::with_options(options.events(0)).unwrap_or_default()
+    Registry::with_options(options.events(0).clock(Arc::new(WallClock))).unwrap_or_default()
 }
 
 /// A finding as a reason.

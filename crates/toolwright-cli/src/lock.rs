@@ -1,27 +1,35 @@
 //! `toolwright.lock`: what MCP servers said about their tools when they were last asked and a person agreed.
 //!
-//! It stands beside a configuration and speaks about that file's own servers. It only describes: a tool that differs
-//! from it is not withheld.
+//! It stands beside a configuration and speaks about that file's own servers. Tools are listed from it without starting
+//! anything; a tool that is another one when its server starts is withheld. What cannot be read in it blocks the servers
+//! that it is about, and is never written anew by itself.
+
+pub(crate) mod difference;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use toolwright::{Fingerprint, Value};
+use toolwright::{Effect, Fingerprint, Impact, Value};
+use toolwright_mcp::upstream::{Changed, Hints, Pins};
 
 use crate::beside::{Beside, Kind, below, members};
 use crate::code;
 use crate::config::Layer;
 use crate::diagnostic::{Finding, Owner};
+use crate::secret::Secrets;
 
 /// How the file is kept.
 pub(crate) static KIND: Kind =
     Kind { file: "toolwright.lock", code: code::LOCK_UNUSABLE, version: 1, help: "`toolwright lock` writes it anew once it is gone" };
 
-/// Members of a tool as its server lists it that are kept, and that its hash covers.
-const KEPT: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+/// Members of a tool as its server lists it that are kept, and that are compared with what the server says later.
+const KEPT: [&str; 6] = ["title", "description", "inputSchema", "outputSchema", "annotations", "execution"];
 
 /// The member that holds the hash of the others.
 const HASH: &str = "hash";
+
+/// The member that holds the effect that was accepted: of sources that say `trust: lock`.
+const EFFECT: &str = "effect";
 
 /// The tools of one server, by name.
 pub(crate) type Tools = BTreeMap<String, Value>;
@@ -34,6 +42,22 @@ pub(crate) struct LockFile {
     sources: BTreeMap<String, Tools>,
     /// Something in it is not as it was written.
     damaged: bool,
+}
+
+/// Why servers cannot be used: what the lock says of them cannot be believed.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    layer: Layer,
+    /// The server; `None` for all of them.
+    source: Option<String>,
+    pub(crate) finding: Finding,
+}
+
+impl Fault {
+    /// Whether it is about this source of a file of this layer.
+    pub(crate) fn blocks(&self, layer: Layer, source: &str) -> bool {
+        self.layer == layer && self.source.as_deref().is_none_or(|blocked| blocked == source)
+    }
 }
 
 /// What is different about a source.
@@ -56,41 +80,44 @@ pub(crate) enum What {
 }
 
 impl LockFile {
-    /// Reads the file beside a configuration; what is wrong with it is told, and no file is an empty one.
-    pub(crate) fn read(config: &Path, name: &str, layer: Layer, findings: &mut Vec<Finding>) -> Option<Self> {
+    /// Reads the file beside a configuration; no file is an empty one. What is wrong with it is a fault of the servers
+    /// that it is about.
+    pub(crate) fn read(config: &Path, name: &str, layer: Layer, faults: &mut Vec<Fault>) -> Option<Self> {
         let (beside, value) = match Beside::read(&KIND, config, name) {
             Ok(read) => read,
             Err(finding) => {
-                findings.push(*finding);
+                faults.push(Fault { layer, source: None, finding: finding.owner(Owner::Lock) });
                 return None;
             }
         };
         let mut file = Self { beside, layer, sources: BTreeMap::new(), damaged: false };
         let Some(value) = value else { return Some(file) };
-        let mut wrong = Vec::new();
+        let before = faults.len();
         for (source, pointer, written) in value.get("sources").into_iter().flat_map(|sources| members(sources, "/sources")) {
+            let mut wrong = |finding: Finding| {
+                let finding = finding.owner(Owner::Source(source.to_owned()));
+                faults.push(Fault { layer, source: Some(source.to_owned()), finding });
+            };
             let listed = written.get("tools").filter(|tools| tools.as_object().is_some());
             if listed.is_none() {
-                wrong.push(
-                    file.beside.wrong(&pointer, format!("the entry of `{source}` has no `tools`")).owner(Owner::Source(source.to_owned())),
-                );
+                wrong(file.beside.wrong(&pointer, format!("the entry of `{source}` has no `tools`")));
             }
             let mut tools = Tools::new();
             let inside = below(&pointer, "tools");
             for (name, pointer, tool) in listed.into_iter().flat_map(|tools| members(tools, &inside)) {
                 if tool.get(HASH).and_then(Value::as_str) != Some(hash(tool).as_str()) {
                     let message = format!("what is kept of `{name}` of `{source}` does not fit its hash: it was changed by something else");
-                    wrong.push(file.beside.wrong(&pointer, message).owner(Owner::Source(source.to_owned())));
+                    wrong(file.beside.wrong(&pointer, message).help(AGAIN));
                 }
                 tools.insert(name.to_owned(), tool.clone());
             }
             file.sources.insert(source.to_owned(), tools);
         }
         if value.get("sources").is_none_or(|sources| sources.as_object().is_none()) {
-            wrong.push(file.beside.wrong("", "`sources` is missing, or no object"));
+            let finding = file.beside.wrong("", "`sources` is missing, or no object").help(AGAIN).owner(Owner::Lock);
+            faults.push(Fault { layer, source: None, finding });
         }
-        file.damaged = !wrong.is_empty();
-        findings.extend(wrong);
+        file.damaged = faults.len() > before;
         Some(file)
     }
 
@@ -99,14 +126,9 @@ impl LockFile {
         self.damaged
     }
 
-    /// What a server listed, in the form in which it lists it; `None` when nothing is known of it.
-    pub(crate) fn listed(&self, source: &str) -> Option<Vec<Value>> {
-        let tools = self.sources.get(source)?.iter().map(|(name, tool)| {
-            let kept = tool.as_object().into_iter().flat_map(|tool| tool.iter()).filter(|(key, _)| key.as_str() != HASH);
-            let kept = kept.map(|(key, value)| (key.as_str(), value.clone()));
-            Value::object([("name", Value::from(name.as_str()))].into_iter().chain(kept))
-        });
-        Some(tools.collect())
+    /// What is kept of a server's tools; `None` when nothing is known of it.
+    pub(crate) fn source(&self, source: &str) -> Option<Locked<'_>> {
+        self.sources.get(source).map(Locked)
     }
 
     /// What is different when `asked` is what servers say now; of servers that are not in `there`, nothing is kept.
@@ -130,6 +152,11 @@ impl LockFile {
         changes
     }
 
+    /// What is kept of one tool.
+    pub(crate) fn tool(&self, source: &str, tool: &str) -> Option<&Value> {
+        self.sources.get(source)?.get(tool)
+    }
+
     /// Whether a source stands in it that is the same now, with its tools or without any.
     pub(crate) fn knows(&self, source: &str) -> bool {
         self.sources.contains_key(source)
@@ -150,10 +177,103 @@ impl LockFile {
     }
 }
 
-/// What is kept of a tool as its server lists it, by its name there.
-pub(crate) fn kept(raw: &Value) -> Option<(String, Value)> {
+/// How an entry that does not fit is mended.
+const AGAIN: &str = "put it back as it was, or look at what servers say with `toolwright diff` and accept that with `toolwright lock`";
+
+/// What is kept of one server's tools.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Locked<'l>(&'l Tools);
+
+impl Locked<'_> {
+    /// In the form in which the server lists them.
+    pub(crate) fn listed(self) -> Vec<Value> {
+        let tools = self.0.iter().map(|(name, tool)| {
+            let kept = tool.as_object().into_iter().flat_map(|tool| tool.iter());
+            let kept = kept.filter(|(key, _)| ![HASH, EFFECT].contains(&key.as_str()));
+            let kept = kept.map(|(key, value)| (key.as_str(), value.clone()));
+            Value::object([("name", Value::from(name.as_str()))].into_iter().chain(kept))
+        });
+        tools.collect()
+    }
+
+    /// The effects that a person accepted, by the names of the tools.
+    pub(crate) fn effects(self) -> impl Iterator<Item = (String, Effect)> {
+        self.0.iter().filter_map(|(name, tool)| Some((name.clone(), effect_of(tool.get(EFFECT)?)?)))
+    }
+
+    /// What the server has to say for its tools to be called; texts in `secrets` are not compared.
+    pub(crate) fn pins(self, secrets: &Secrets) -> Pins {
+        let (tools, secrets) = (self.0.clone(), secrets.clone());
+        Pins::new(move |listed| compared(&tools, listed, &secrets))
+    }
+
+    /// The same for the same tools.
+    pub(crate) fn print(self) -> String {
+        let hashes = self.0.values().filter_map(|tool| tool.get(HASH)?.as_str());
+        hashes.collect()
+    }
+}
+
+/// What of a server's list is not what is kept of it.
+fn compared(tools: &Tools, listed: &[Value], secrets: &Secrets) -> Vec<Changed> {
+    let mut changed = Vec::new();
+    let mut seen = BTreeSet::new();
+    for raw in listed {
+        // Most servers repeat no secret, and most tools are what they were: then nothing has to be masked.
+        let Some((name, now)) = kept(raw, None) else { continue };
+        let why = match tools.get(&name) {
+            None => Some("it is new, and nobody has accepted it".to_owned()),
+            Some(before) => {
+                let same = |now: &Value| different(before, now).into_iter().filter(|member| ![HASH, EFFECT].contains(&member.as_str()));
+                let masked = || kept(&secrets.mask_whole(raw), None).map(|(_, now)| now).unwrap_or_default();
+                let others: Vec<String> = same(&now).collect();
+                let others: Vec<String> = if others.is_empty() { others } else { same(&masked()).collect() };
+                (!others.is_empty()).then(|| said_otherwise(&others))
+            }
+        };
+        changed.extend(why.map(|why| Changed::differs(name.as_str(), why)));
+        seen.insert(name);
+    }
+    changed.extend(tools.keys().filter(|name| !seen.contains(*name)).map(|name| Changed::gone(name.as_str())));
+    changed
+}
+
+fn said_otherwise(members: &[String]) -> String {
+    let names: Vec<String> = members.iter().map(|member| format!("`{member}`")).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => {
+            format!("its {} and {last} are not what was accepted (`toolwright.lock`)", rest.join(", "))
+        }
+        _ => format!("its {} is not what was accepted (`toolwright.lock`)", names.concat()),
+    }
+}
+
+/// The effect that the server's hints claim, as it is written.
+pub(crate) fn claimed(raw: &Value) -> Option<Value> {
+    let effect = Hints::of(raw.get("annotations")).claim()?;
+    Some(Value::object(
+        [("class", effect.class.as_str()), ("impact", effect.impact.as_str())].map(|(name, word)| (name, Value::from(word))),
+    ))
+}
+
+/// The effect that stands there.
+pub(crate) fn effect_of(written: &Value) -> Option<Effect> {
+    let class = written.get("class")?.as_str()?;
+    let impact = match written.get("impact")?.as_str()? {
+        "none" => Impact::None,
+        "idempotent" => Impact::Idempotent,
+        "once" => Impact::Once,
+        _ => return None,
+    };
+    Some(Effect::new(class, impact))
+}
+
+/// What is kept of a tool as its server lists it, by its name there, with the effect that is accepted with it.
+pub(crate) fn kept(raw: &Value, effect: Option<Value>) -> Option<(String, Value)> {
     let name = raw.get("name").and_then(Value::as_str)?;
-    let members: Vec<(&str, Value)> = KEPT.iter().filter_map(|key| Some((*key, raw.get(key)?.clone()))).collect();
+    let effect = effect.map(|effect| (EFFECT, effect));
+    let said = KEPT.iter().filter_map(|key| Some((*key, raw.get(key)?.clone())));
+    let members: Vec<(&str, Value)> = effect.into_iter().chain(said).collect();
     let tool = Value::object(members.clone());
     let hash = (HASH, Value::from(hash(&tool).as_str()));
     Some((name.to_owned(), Value::object([hash].into_iter().chain(members))))
@@ -161,28 +281,54 @@ pub(crate) fn kept(raw: &Value) -> Option<(String, Value)> {
 
 /// The hash of everything that is kept of a tool, whatever its layout.
 fn hash(tool: &Value) -> String {
-    let members = tool.as_object().into_iter().flat_map(|tool| tool.iter()).filter(|(key, _)| key.as_str() != HASH);
-    let rest = Value::object(members.map(|(key, value)| (key.clone(), value.clone())));
-    format!("sha256:{}", Fingerprint::of(format!("toolwright tool 1\n{}", sorted(&rest))))
+    let mut text = String::from("toolwright tool 1\n");
+    write_sorted(tool, &mut text, |key| key != HASH);
+    format!("sha256:{}", Fingerprint::of(text))
 }
 
-/// The value with the keys of every object in order.
-fn sorted(value: &Value) -> Value {
+/// JSON with the keys of every object in order; of the outermost one only the keys that count.
+fn write_sorted(value: &Value, out: &mut String, counts: fn(&str) -> bool) {
     match value {
         Value::Object(object) => {
-            let members: BTreeMap<String, Value> = object.iter().map(|(key, value)| (key.to_string(), sorted(value))).collect();
-            Value::object(members)
+            let mut members: Vec<(&str, &Value)> = object.iter().map(|(key, value)| (key.as_str(), value)).collect();
+            members.retain(|(key, _)| counts(key));
+            members.sort_unstable_by_key(|(key, _)| *key);
+            out.push('{');
+            for (at, (key, value)) in members.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key).to_json_string());
+                out.push(':');
+                write_sorted(value, out, |_| true);
+            }
+            out.push('}');
         }
-        Value::Array(items) => Value::array(items.as_slice().iter().map(sorted)),
-        other => other.clone(),
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.as_slice().iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write_sorted(item, out, |_| true);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_json_string()),
     }
+}
+
+fn sorted(value: &Value) -> String {
+    let mut text = String::new();
+    write_sorted(value, &mut text, |_| true);
+    text
 }
 
 fn different(before: &Value, now: &Value) -> Vec<String> {
     let keys = |tool: &Value| tool.as_object().into_iter().flat_map(|tool| tool.keys().cloned()).collect::<Vec<_>>();
     let all: BTreeSet<String> = keys(before).into_iter().chain(keys(now)).map(|key| key.to_string()).filter(|key| key != HASH).collect();
     let others: Vec<String> = all.into_iter().filter(|key| before.get(key).map(sorted) != now.get(key).map(sorted)).collect();
-    if others.is_empty() { vec![HASH.to_owned()] } else { others }
+    if others.is_empty() && before.get(HASH) != now.get(HASH) { vec![HASH.to_owned()] } else { others }
 }
 
 #[cfg(test)]
@@ -198,12 +344,12 @@ mod tests {
         let same =
             json!({ "_meta": { "time": 2 }, "inputSchema": { "b": 2, "type": "object", "a": 1.50 }, "description": "T", "name": "t" });
         let other = json!({ "name": "t", "description": "T", "inputSchema": { "type": "object", "a": 1.50, "b": 3 } });
-        let of = |raw| kept(raw).unwrap().1;
+        let of = |raw| kept(raw, None).unwrap().1;
         let hashed = |raw| of(raw).get("hash").cloned();
         assert_eq!(hashed(&raw), hashed(&same));
         assert_ne!(hashed(&raw), hashed(&other));
         assert_eq!(of(&raw).get("hash").unwrap().as_str(), Some(hash(&of(&raw)).as_str()));
-        assert!(kept(&json!({ "description": "nameless" })).is_none());
-        assert_eq!(sorted(&json!([{ "b": 1, "a": 2 }])).to_json_string(), r#"[{"a":2,"b":1}]"#);
+        assert!(kept(&json!({ "description": "nameless" }), None).is_none());
+        assert_eq!(sorted(&json!([{ "b": 1, "a": 2 }])), r#"[{"a":2,"b":1}]"#);
     }
 }

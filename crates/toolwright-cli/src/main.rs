@@ -25,6 +25,7 @@ mod ownership;
 mod paths;
 mod progress;
 mod secret;
+mod serving;
 mod style;
 mod trust;
 mod view;

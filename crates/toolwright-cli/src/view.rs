@@ -18,7 +18,7 @@ pub(crate) struct ToolView {
     pub(crate) description: String,
     /// What it does to the world; `None` when it does not say.
     pub(crate) effect: Option<Effect>,
-    /// Who said so: `declared`, `hint`, `derived`, or nothing.
+    /// Who said so: `declared`, `lock`, `hint`, `derived`, or nothing.
     pub(crate) effect_from: String,
     /// The name of its source in the file; `composites` for a composite.
     pub(crate) source: String,
@@ -81,6 +81,10 @@ pub(crate) enum State {
     Broken(Why),
     /// What it needs is not there.
     Unavailable(Why),
+    /// It is not what was accepted with the lock file.
+    Withheld(Why),
+    /// Of a composite: a tool of its steps is withheld.
+    Stale(Why),
 }
 
 /// Why a tool cannot be called.
@@ -123,6 +127,8 @@ impl State {
             Self::Refused(_) => "refused",
             Self::Broken(_) => "broken",
             Self::Unavailable(_) => "unavailable",
+            Self::Withheld(_) => "withheld",
+            Self::Stale(_) => "stale",
         }
     }
 
@@ -130,7 +136,7 @@ impl State {
     pub(crate) fn why(&self) -> Option<&Why> {
         match self {
             Self::Ready => None,
-            Self::Refused(why) | Self::Broken(why) | Self::Unavailable(why) => Some(why),
+            Self::Refused(why) | Self::Broken(why) | Self::Unavailable(why) | Self::Withheld(why) | Self::Stale(why) => Some(why),
         }
     }
 }
@@ -253,6 +259,8 @@ impl ToolView {
                 State::Refused(why) => State::Refused(why.masked(secrets)),
                 State::Broken(why) => State::Broken(why.masked(secrets)),
                 State::Unavailable(why) => State::Unavailable(why.masked(secrets)),
+                State::Withheld(why) => State::Withheld(why.masked(secrets)),
+                State::Stale(why) => State::Stale(why.masked(secrets)),
             },
             ..self
         }

@@ -9,11 +9,12 @@ use toolwright_sources::command::{CommandTool, Environment, Place as CommandPlac
 
 use crate::code;
 use crate::config::reader::Place;
-use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry};
+use crate::config::source::{CommandEntry, ExampleEntry, ServerEntry, Source, StdoutForm, TransportEntry, Trust};
 use crate::config::{Config, Layer};
 use crate::diagnostic::{Finding, Owner, Span};
 use crate::exit::Exit;
-use crate::secret::Secret;
+use crate::lock::Locked;
+use crate::secret::{Secret, Secrets};
 
 /// The hidden command that ends a server when we vanish.
 const GUARD: &str = "guard-server";
@@ -132,7 +133,7 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
         _ => {}
     }
     spec.prefix = entry.prefix.as_str().into();
-    spec.trust_hints = entry.trust_hints;
+    spec.trust_hints = entry.trust == Trust::Hints;
     spec.clean_env = entry.clean_env;
     spec.effects = effects(config, source, entry);
     spec.secrets = source.secrets.exposed();
@@ -144,6 +145,15 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
     ];
     for (time, given) in times {
         *time = given.unwrap_or(*time);
+    }
+    spec
+}
+
+/// The same with what was accepted of its tools.
+pub(crate) fn locked(mut spec: ServerSpec, entry: &ServerEntry, locked: Locked<'_>, secrets: &Secrets) -> ServerSpec {
+    spec.pins = Some(locked.pins(secrets));
+    if entry.trust == Trust::Lock {
+        spec.accepted = locked.effects().map(|(name, effect)| (name.into(), effect)).collect();
     }
     spec
 }

@@ -30,6 +30,8 @@ mod lock;
 mod mistakes;
 #[path = "it/pictures.rs"]
 mod pictures;
+#[path = "it/pins.rs"]
+mod pins;
 #[path = "it/secrets.rs"]
 mod secrets;
 #[path = "it/servers.rs"]

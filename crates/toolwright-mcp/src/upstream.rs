@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use toolwright::Value;
 
 mod call;
@@ -26,23 +27,31 @@ mod effects;
 mod error;
 mod exchange;
 pub(crate) mod frame;
+mod headers;
 mod http;
+mod inbox;
+mod inflight;
+mod line;
+mod listen;
 mod listing;
 mod pass;
 mod pins;
 mod process;
-mod progress;
 mod questions;
 mod secrets;
 mod spec;
 mod status;
 mod stdio;
 mod supervise;
+mod talk;
+mod task;
+mod terms;
+mod web;
 
 pub use effects::Hints;
 pub use error::{
-    CANCELLED, CATALOG_CHANGED, DISCONNECTED, EXITED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, TOOL_GONE, UNAUTHORIZED, UNAVAILABLE,
-    UpstreamError,
+    CANCELLED, CATALOG_CHANGED, DISCONNECTED, EXITED, INPUT_REQUIRED, PROTOCOL, SESSION_LOST, START_FAILED, TIMEOUT, TOOL_GONE,
+    UNAUTHORIZED, UNAVAILABLE, UpstreamError,
 };
 pub use listing::{Listing, Skipped};
 pub use pass::{Passed, PassedReply, UpstreamEvent};
@@ -79,6 +88,11 @@ impl Upstream {
     /// The server's name in the host's configuration.
     pub fn name(&self) -> &str {
         &self.shared.spec.name
+    }
+
+    /// Whether this is a handle on the very same server.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// What the server offers now. Starts it if need be; several servers can be asked at once.
@@ -127,6 +141,9 @@ impl Upstream {
             server_version: facts.server_version.clone(),
             last_error: facts.last_error.clone(),
             list_changes: facts.list_changes,
+            failures: facts.failures,
+            retry_in: facts.retry_at.map(|at| at.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero()),
+            era: facts.era,
         }
     }
 

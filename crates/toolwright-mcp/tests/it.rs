@@ -10,18 +10,24 @@ mod server;
 
 #[path = "it/control.rs"]
 mod control;
+#[path = "it/dispatch.rs"]
+mod dispatch;
 #[path = "it/http.rs"]
 mod http;
 #[path = "it/keys.rs"]
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
+#[path = "it/piped.rs"]
+mod piped;
 #[path = "it/pins.rs"]
 mod pins;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]
 mod results;
+#[path = "it/serving.rs"]
+mod serving;
 #[path = "it/stdio.rs"]
 mod stdio;
 #[path = "it/web.rs"]

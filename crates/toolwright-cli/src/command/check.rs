@@ -17,7 +17,7 @@ use crate::view::State;
 /// The word after `--deny` for all warnings.
 const WARNINGS: &str = "warnings";
 
-/// Checks the files, and unless `--offline` asks every source.
+/// Checks the files; servers that no lock knows are asked, with `--ask` all of them, with `--offline` none.
 pub(crate) async fn check(app: &App, how: &CheckArgs) -> Exit {
     if let Err(exit) = denies_what_is_there(app, how) {
         return exit;
@@ -62,7 +62,11 @@ async fn look(app: &App, how: &CheckArgs) -> Result<(Host, Vec<fix::Place>), Exi
     let config = app.config_with_locks()?;
     let places = fix::places(&config);
     let grants = app.grants(&config);
-    let want = if how.offline { Want::Locked { ask: false } } else { Want::Everything };
+    let want = match (how.offline, how.ask) {
+        (true, _) => Want::Locked { ask: false },
+        (_, true) => Want::Compared,
+        _ => Want::Locked { ask: true },
+    };
     let Some(host) = until_first(Host::open(config, &grants, &want)).await else {
         return Err(app.interrupted(Exit::Interrupted));
     };

@@ -7,7 +7,7 @@ use toolwright::journal::RunHistory;
 use toolwright::{CallError, Fork, Journal, ResumeOptions, ToolResult};
 
 use super::resume::{is_there, note_another_configuration};
-use super::run::{Outcome, closed, ended, opened, ready, watched, written};
+use super::run::{Outcome, closed, ended, opened, prepared, ready, watched, written};
 use super::show::load;
 use crate::app::{App, Kept};
 use crate::args::{ForkArgs, Format};
@@ -56,6 +56,7 @@ async fn begun(
         let hidden: Vec<String> = input::hidden(input, schema.as_ref()).into_iter().map(str::to_owned).collect();
         hidden.iter().for_each(|text| host.secrets.add(text));
     }
+    prepared(app, host, &history.run.tool).await?;
     let journal = app.journal_to_write(path).await?;
     let kept = Kept { accepting: again(app, args), ..app.kept(&journal::new_run_id(), &args.at) };
     if app.output.format != Format::Json {

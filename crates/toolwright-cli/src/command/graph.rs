@@ -37,7 +37,7 @@ pub(crate) async fn graph(app: &App, id: &str, drawing: Drawing) -> Exit {
 /// # Errors
 /// When the file cannot be used; that is told already.
 pub(crate) async fn open(app: &App, id: &str) -> Result<Host, Exit> {
-    let config = app.config()?;
+    let config = app.config_with_locks()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
     let want = Want::Tool(id.to_owned());

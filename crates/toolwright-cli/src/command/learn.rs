@@ -32,7 +32,7 @@ pub(crate) async fn learn(app: &App, args: &LearnArgs) -> Exit {
 }
 
 async fn learned(app: &App, args: &LearnArgs) -> Result<Exit, Exit> {
-    let config = app.config()?;
+    let config = app.config_with_locks()?;
     // A broken entry can be forgotten; a broken file cannot be written.
     app.usable(&config)?;
     let id = args.run.tool.as_str();

@@ -11,9 +11,9 @@ use crate::output::Output;
 use crate::style::{columns, cut, limited, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
-/// Lists the tools; `all` also shows hidden ones.
-pub(crate) async fn list(app: &App, all: bool) -> Exit {
-    let config = match app.config() {
+/// Lists the tools; `all` also shows hidden ones, `ask` starts every server.
+pub(crate) async fn list(app: &App, all: bool, ask: bool) -> Exit {
+    let config = match app.config_with_locks() {
         Ok(config) => config,
         Err(exit) => return exit,
     };
@@ -21,7 +21,8 @@ pub(crate) async fn list(app: &App, all: bool) -> Exit {
         return exit;
     }
     let grants = app.grants(&config);
-    let opened = until_first(Host::open(config, &grants, &Want::Everything)).await;
+    let want = if ask { Want::Compared } else { Want::Locked { ask: true } };
+    let opened = until_first(Host::open(config, &grants, &want)).await;
     let Some(host) = opened else {
         return app.interrupted(Exit::Interrupted);
     };

@@ -7,7 +7,7 @@ use toolwright::schema::fitting;
 use toolwright::{Journal, ResumeOptions, Value};
 use toolwright_sqlite::{RunStatus, SqliteJournal};
 
-use super::run::{Outcome, closed, ended, opened, ready, watched, written};
+use super::run::{Outcome, closed, ended, opened, prepared, ready, watched, written};
 use super::show::masks::configuration;
 use super::show::{chosen, load};
 use crate::app::{App, Kept};
@@ -61,6 +61,7 @@ async fn resumed(
     let tool = ready(app, host, &history.run.tool)?.clone();
     let hidden: Vec<String> = input::hidden(&history.run.input, tool.input.as_ref()).into_iter().map(str::to_owned).collect();
     hidden.iter().for_each(|text| host.secrets.add(text));
+    prepared(app, host, &history.run.tool).await?;
     let kept = app.kept(&history.run.id, &args.at);
     let accepting = || ResumeOptions::new().accept(args.accept_changed.iter().map(String::as_str));
     // An answer stands for good, so it is about the tools that the run began with, or about those that were accepted.

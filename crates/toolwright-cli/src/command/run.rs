@@ -142,7 +142,7 @@ pub(crate) async fn with_tool(
 /// # Errors
 /// When the configuration cannot be used, or an interrupt came first; that is told already.
 pub(super) async fn opened(app: &App, tool: &str) -> Result<Host, Exit> {
-    let config = app.config()?;
+    let config = app.config_with_locks()?;
     app.usable(&config)?;
     let grants = app.grants(&config);
     let want = Want::Tool(tool.to_owned());
@@ -170,6 +170,7 @@ async fn begun(
     let (input, hidden) = given(app, args, tool.input.clone()).await?;
     hidden.iter().for_each(|text| host.secrets.add(text));
     note_mistakes_elsewhere(app, host);
+    prepared(app, host, &args.tool).await?;
     let run = keep.as_ref().map_or_else(journal::new_run_id, |keep| keep.run.clone());
     let keyed = keep.as_ref().is_some_and(|keep| keep.keyed);
     let keeping = match keep {
@@ -194,6 +195,19 @@ async fn begun(
         written(app, journal).await;
     }
     Ok((result, keeping.map(|keeping| keeping.kept)))
+}
+
+/// Everything that the tool needs, started, and looked at whether it is what was accepted.
+///
+/// # Errors
+/// When it is not, or cannot be started; that is told already, and nothing was called.
+pub(super) async fn prepared(app: &App, host: &Host, tool: &str) -> Result<(), Exit> {
+    match until_first(host.prepare(tool)).await {
+        None => Err(app.interrupted(Exit::ToolFailed)),
+        Some(Ok(())) => Ok(()),
+        Some(Err((findings, Exit::Refused))) => Err(app.refuse(findings)),
+        Some(Err((findings, exit))) => Err(app.fail(findings, exit)),
+    }
 }
 
 /// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
@@ -308,20 +322,21 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
     let in_the_way = host.in_the_way();
     let Some(tool) = host.find(id) else {
         if !in_the_way.is_empty() {
-            return Err(app.fail(in_the_way, Exit::ToolFailed));
+            let exit = exit_of_source(in_the_way.iter().map(|finding| finding.code.as_str()));
+            return Err(app.fail(in_the_way, exit));
         }
         return Err(match host.missing_source() {
             Some(why) => {
                 let finding = Finding::error(why.code.as_str(), why.message.as_str());
-                app.fail(vec![finding.maybe_help(why.help.clone())], Exit::ToolFailed)
+                app.fail(vec![finding.maybe_help(why.help.clone())], exit_of_source([why.code.as_str()]))
             }
             None => app.fail(vec![unknown(host, id)], Exit::Usage),
         });
     };
     let (why, exit) = match &tool.state {
         State::Ready => return Ok(tool),
-        State::Refused(why) => (why, Exit::Refused),
-        State::Unavailable(why) => (why, Exit::ToolFailed),
+        State::Refused(why) | State::Withheld(why) | State::Stale(why) => (why, Exit::Refused),
+        State::Unavailable(why) => (why, exit_of_source([why.code.as_str()])),
         State::Broken(why) => (why, Exit::DoesNotCheck),
     };
     let findings = match in_the_way.is_empty() {
@@ -336,6 +351,14 @@ pub(crate) fn ready<'h>(app: &App, host: &'h Host, id: &str) -> Result<&'h ToolV
         Exit::Refused => app.refuse(findings),
         exit => app.fail(findings, exit),
     })
+}
+
+/// How a command ends whose source cannot be used: a lock that cannot be believed is a mistake in the files.
+fn exit_of_source<'c>(codes: impl IntoIterator<Item = &'c str>) -> Exit {
+    match codes.into_iter().any(|code| code == code::LOCK_UNUSABLE) {
+        true => Exit::DoesNotCheck,
+        false => Exit::ToolFailed,
+    }
 }
 
 /// There is no such tool.

@@ -1,6 +1,10 @@
 //! Every member that `toolwright.yaml` knows, once: the reader refuses what is not here, and the
 //! JSON Schema for editors is made of it.
 
+mod serve;
+
+pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_LIMITS};
+
 /// A member of a mapping in the file.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -79,6 +83,7 @@ pub(crate) const FILE: Shape = Shape {
             "tools whose body is a list of steps, by id",
         ),
         member("policy", r##"{"$ref": "#/$defs/policy"}"##, "what composites may do; counts once accepted with `toolwright trust`"),
+        member("serve", r##"{"$ref": "#/$defs/serve"}"##, "what `toolwright serve` offers to clients, and to whom"),
         member("$schema", TEXT, "where an editor finds the JSON Schema of this file"),
     ],
 };
@@ -162,7 +167,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
         member("env", VARIABLES, "environment variables for it; never shown"),
         member("cleanEnv", FLAG, "give it no variables but those in `env`"),
         member("cwd", TEXT, "the folder it runs in, relative to this file"),
-        member("trust", TRUST, "whether its hints count as effects"),
+        member("trust", TRUST, "whether its hints count as effects: never, as accepted with `toolwright lock`, or always"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
         member("startTimeout", DURATION, "how long it may take to start; default `20s`"),
         member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
@@ -170,7 +175,7 @@ pub(crate) const STDIO_SOURCE: Shape = Shape {
     ],
 };
 
-const TRUST: &str = r#"{"enum": ["none", "hints"], "enumDescriptions": ["what it says of its tools' effects is not believed", "its hints, such as `readOnlyHint`, are effects"]}"#;
+const TRUST: &str = r#"{"enum": ["none", "lock", "hints"], "enumDescriptions": ["what it says of its tools' effects is not believed", "its hints are effects as they were when you accepted them with `toolwright lock`", "its hints, such as `readOnlyHint`, are effects"]}"#;
 
 /// An MCP server over streamable HTTP.
 pub(crate) const HTTP_SOURCE: Shape = Shape {
@@ -181,7 +186,7 @@ pub(crate) const HTTP_SOURCE: Shape = Shape {
     members: &[
         member("url", TEXT, "the server's address"),
         member("headers", VARIABLES, "headers for every request; never shown"),
-        member("trust", TRUST, "whether its hints count as effects"),
+        member("trust", TRUST, "whether its hints count as effects: never, as accepted with `toolwright lock`, or always"),
         member("prefix", TEXT, "what is put before its tools' names; default `<source>_`"),
         member("startTimeout", DURATION, "how long it may take to answer first; default `20s`"),
         member("idleTimeout", DURATION, "how long a call may stay without any sign of life; default `1m`"),
@@ -333,7 +338,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 14] = [
+pub(crate) const SHAPES: [&Shape; 18] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -346,6 +351,10 @@ pub(crate) const SHAPES: [&Shape; 14] = [
     &COMPOSITE,
     &STEP,
     &POLICY,
+    &SERVE,
+    &AUDIENCE,
+    &OAUTH,
+    &SERVE_LIMITS,
     &EXAMPLE,
     &EFFECT,
 ];

@@ -114,11 +114,22 @@ pub(crate) struct ExampleEntry {
 pub(crate) struct ServerEntry {
     pub(crate) transport: TransportEntry,
     pub(crate) prefix: String,
-    pub(crate) trust_hints: bool,
+    pub(crate) trust: Trust,
     pub(crate) clean_env: bool,
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) call_timeout: Option<Duration>,
+}
+
+/// What of a server's own words about effects counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Nothing: hints are shown.
+    None,
+    /// What was accepted with the lock file.
+    Lock,
+    /// Its hints, whatever they are today.
+    Hints,
 }
 
 /// How an MCP server is reached.
@@ -542,8 +553,8 @@ fn options(reader: &mut Reader<'_>, entry: &Entry) -> ServerEntry {
                 server.prefix = prefix.unwrap_or(server.prefix);
             }
             "trust" => {
-                let words = [("none", false), ("hints", true)];
-                server.trust_hints = reader.word(member, &words).unwrap_or(false);
+                let words = [("none", Trust::None), ("lock", Trust::Lock), ("hints", Trust::Hints)];
+                server.trust = reader.word(member, &words).unwrap_or(Trust::None);
             }
             "cleanEnv" => server.clean_env = reader.flag(member).unwrap_or(false),
             "startTimeout" => server.start_timeout = reader.duration(member),
@@ -568,7 +579,7 @@ impl ServerEntry {
         Self {
             transport,
             prefix: default_prefix(source),
-            trust_hints: false,
+            trust: Trust::None,
             clean_env: false,
             start_timeout: None,
             idle_timeout: None,

@@ -111,8 +111,9 @@ impl Build<'_> {
             let weight = |state: &Verdict| match state {
                 None | Some(State::Ready) => 0,
                 Some(State::Unavailable(_)) => 1,
-                Some(State::Refused(_)) => 2,
-                Some(State::Broken(_)) => 3,
+                Some(State::Withheld(_) | State::Stale(_)) => 2,
+                Some(State::Refused(_)) => 3,
+                Some(State::Broken(_)) => 4,
             };
             if weight(&state) > weight(&worst) {
                 worst = state;
@@ -137,6 +138,10 @@ impl Build<'_> {
             return Some(match view.state {
                 State::Refused(_) => State::Refused(reason),
                 State::Unavailable(_) => State::Unavailable(reason),
+                State::Withheld(_) | State::Stale(_) => {
+                    self.stale(entry, step, &reason);
+                    State::Stale(reason)
+                }
                 State::Broken(_) | State::Ready => State::Broken(reason),
             });
         }
@@ -146,7 +151,8 @@ impl Build<'_> {
                 None => format!("the source `{}` was not asked for `{}`", source.name, step.tool),
             };
             let help = source.why.as_ref().and_then(|why| why.help.clone());
-            let code = code::SOURCE_UNAVAILABLE.to_owned();
+            let blocked = source.why.as_ref().map(|why| &why.code).filter(|code| *code == code::LOCK_UNUSABLE);
+            let code = blocked.cloned().unwrap_or_else(|| code::SOURCE_UNAVAILABLE.to_owned());
             return Some(State::Unavailable(Why { code, message, help }));
         }
         let help = did_you_mean(&step.tool, self.ids()).unwrap_or_else(|| "`toolwright list` shows the tools there are".to_owned());
@@ -161,6 +167,15 @@ impl Build<'_> {
         let state = broken(why(&finding));
         self.findings.push(finding);
         Some(state)
+    }
+
+    /// Tells that a step's tool is not what was accepted.
+    fn stale(&mut self, entry: &CompositeEntry, step: &Use, reason: &Why) {
+        let finding = Finding::error(reason.code.as_str(), format!("`{}` is stale: {}", entry.id, reason.message))
+            .at(&step.place.source, step.place.span.clone(), "")
+            .maybe_help(reason.help.clone())
+            .owner(Owner::Composite(entry.id.clone()));
+        self.findings.push(finding);
     }
 
     /// Asks the core; `only_look` when the composite cannot be taken in anyway, and the rest of what is
@@ -201,7 +216,7 @@ impl Build<'_> {
 
     /// What the core says about a composite that is not taken in.
     fn look(&mut self, composite: Composite) -> Option<RegisterError> {
-        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, empty_registry(self.grants)));
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, empty_registry(self.grants, None)));
         for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());

@@ -3,10 +3,11 @@
 
 use toolwright::wiring::{Verdict, compare};
 use toolwright::{ToolDef, Value};
-use toolwright_mcp::upstream::{Listing, Upstream, UpstreamError};
+use toolwright_mcp::upstream::{Changed, Listing};
 
 use super::layers::narrowed;
-use super::upstreams::{Asked, ask};
+use super::needs::Needs;
+use super::servers::{Known, Opening, Server, known};
 use super::{Build, UnknownSource, broken, why};
 use crate::code;
 use crate::config::reader::Place;
@@ -18,33 +19,17 @@ use crate::view::{SourceView, State, Why};
 use crate::wire;
 
 impl Build<'_> {
-    /// Registers every tool of every source, in the order of the files.
-    pub(super) async fn leaves(&mut self, asked: &impl Fn(&str) -> bool, locked: bool) -> Vec<Upstream> {
+    /// Keeps every tool of every source, in the order of the files.
+    pub(super) async fn leaves(&mut self, how: &Opening<'_>, needed: Option<&Needs>) -> Vec<Server> {
         let config = self.config;
-        let known = |source: &Source| locked.then(|| config.locked(source)).flatten();
-        let asked = |source: &Source| asked(&source.name) && known(source).is_none();
-        let servers = config.sources.iter().filter_map(|source| match &source.kind {
-            SourceKind::Server(server) if asked(source) => Some((source, server)),
-            _ => None,
-        });
-        let specs = servers.map(|(source, server)| wire::server(config, source, server));
-        let mut answers = ask(specs.collect()).await.into_iter();
-        let mut upstreams = Vec::new();
+        let (known, servers) = known(config, how, needed).await;
+        let mut known = known.into_iter();
         for source in &config.sources {
             match &source.kind {
                 SourceKind::Commands(tools) => self.commands(source, tools),
-                SourceKind::Server(server) if asked(source) => {
-                    if let Some(Asked { upstream, answer }) = answers.next() {
-                        self.server(source, server, answer);
-                        upstreams.push(upstream);
-                    }
-                }
-                SourceKind::Server(server) => match known(source) {
-                    Some(tools) => {
-                        let upstream = Upstream::new(wire::server(config, source, server));
-                        self.server(source, server, Ok(upstream.tools_as_listed(&tools)));
-                    }
-                    None => self.not_asked(source, server),
+                SourceKind::Server(server) => match known.next().unwrap_or(Known::NotAsked) {
+                    Known::NotAsked => self.not_asked(source, server),
+                    known => self.server(source, server, known),
                 },
                 SourceKind::Off { tools, prefix, disabled, commands } => {
                     for entry in commands {
@@ -54,7 +39,7 @@ impl Build<'_> {
                 }
             }
         }
-        upstreams
+        servers
     }
 
     fn commands(&mut self, source: &Source, tools: &[CommandEntry]) {
@@ -114,32 +99,18 @@ impl Build<'_> {
         self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: None });
     }
 
-    fn server(&mut self, source: &Source, server: &ServerEntry, answer: Result<Listing, UpstreamError>) {
+    fn server(&mut self, source: &Source, server: &ServerEntry, known: Known) {
         let kind = match server.transport {
             TransportEntry::Stdio { .. } => "mcp-stdio",
             TransportEntry::Http { .. } => "mcp-http",
         };
         let mut view = SourceView { name: source.name.clone(), kind: kind.to_owned(), why: None, skipped: Vec::new() };
-        match answer {
-            Ok(listing) => {
-                for skipped in &listing.skipped {
-                    let name = skipped.name.to_string();
-                    view.skipped.push((name, skipped.reason.clone()));
-                    self.findings.push(skipped_finding(source, &skipped.name, &skipped.reason));
-                }
-                for warning in &listing.warnings {
-                    self.findings.push(
-                        Finding::warning(code::TOOL_SKIPPED, warning.as_str())
-                            .at(&source.place.source, source.place.span.clone(), "")
-                            .owner(Owner::Source(source.name.clone())),
-                    );
-                }
-                self.offered.push((source.name.clone(), listing.raw.clone()));
-                for tool in &listing.tools {
-                    self.leaf(tool, &source.place, source);
-                }
-            }
-            Err(error) => {
+        match known {
+            Known::Tools { listing, changed } => self.listed(source, server, listing, &changed, &mut view),
+            // It was told with its place in the lock.
+            Known::Blocked(why) => view.why = Some(why),
+            Known::NotAsked => {}
+            Known::Silent(error) => {
                 let message = format!("the source `{}` is not there: {error}", source.name);
                 let finding = Finding::error(code::SOURCE_UNAVAILABLE, message)
                     .at(&source.place.source, source.place.span.clone(), "")
@@ -147,11 +118,54 @@ impl Build<'_> {
                     .owner(Owner::Source(source.name.clone()))
                     .map_text(|text| source.secrets.mask(text));
                 view.why = Some(why(&finding));
-                self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: view.why.clone() });
                 self.findings.push(finding);
             }
         }
+        if view.why.is_some() {
+            self.unknown.push(UnknownSource { name: source.name.clone(), prefix: server.prefix.clone(), why: view.why.clone() });
+        }
         self.sources.push(view);
+    }
+
+    /// What a server offers; what of it is not what was accepted stays visible.
+    fn listed(&mut self, source: &Source, server: &ServerEntry, listing: Listing, changed: &[Changed], view: &mut SourceView) {
+        for skipped in &listing.skipped {
+            view.skipped.push((skipped.name.to_string(), skipped.reason.clone()));
+            self.findings.push(skipped_finding(source, &skipped.name, &skipped.reason));
+        }
+        for warning in &listing.warnings {
+            self.findings.push(
+                Finding::warning(code::TOOL_SKIPPED, warning.as_str())
+                    .at(&source.place.source, source.place.span.clone(), "")
+                    .owner(Owner::Source(source.name.clone())),
+            );
+        }
+        for tool in &listing.tools {
+            let name = tool.origin().map(|origin| origin.name.as_str()).unwrap_or_default();
+            if let Some(changed) = changed.iter().find(|changed| changed.tool == *name) {
+                let id = tool.id();
+                self.findings.push(withheld_finding(source, id, changed));
+            }
+            self.leaf(tool, &source.place, source);
+        }
+        let known = |name: &str| listing.raw.iter().any(|raw| raw.get("name").and_then(Value::as_str) == Some(name));
+        for new in changed.iter().filter(|changed| !changed.gone && !known(&changed.tool)) {
+            let id = format!("{}{}", server.prefix, new.tool);
+            self.findings.push(withheld_finding(source, &id, new));
+            self.unusable(&id, "", source, &view.kind, None);
+            self.withhold(&id);
+        }
+        self.offered.push((source.name.clone(), listing.raw));
+    }
+
+    /// Says of the tool that was just kept why it is withheld.
+    fn withhold(&mut self, id: &str) {
+        let owner = Owner::Tool(id.to_owned());
+        let told = |finding: &&Finding| finding.code == code::CATALOG_CHANGED && finding.owner == owner;
+        let reason = self.findings.iter().find(told).map(why);
+        if let (Some(reason), Some(view)) = (reason, self.views.last_mut()) {
+            view.state = State::Withheld(reason);
+        }
     }
 
     /// Keeps one tool with what the host says about it; it is registered once all are known.
@@ -182,7 +196,10 @@ impl Build<'_> {
         self.claim(tool.name(), renamed.unwrap_or(place), &owner);
         // Half a word of the host is none: a tool with a mistake in its entry is not offered.
         if let Some(reason) = self.error_of(&owner) {
-            view.state = broken(reason);
+            view.state = match reason.code == code::CATALOG_CHANGED {
+                true => State::Withheld(reason),
+                false => broken(reason),
+            };
         }
         let speaks = said.iter().rev().filter(|said| config.may_speak(source, said));
         let reconcile = speaks.filter_map(|said| said.reconcile.as_ref()).next();
@@ -444,6 +461,14 @@ fn changed(tool: &ToolDef, said: &ToolEntry) -> Result<ToolDef, Box<Finding>> {
         tool = tool.renamed(name.as_str());
     }
     Ok(if said.hidden { tool.with_hidden(true) } else { tool })
+}
+
+fn withheld_finding(source: &Source, id: &str, changed: &Changed) -> Finding {
+    Finding::error(code::CATALOG_CHANGED, format!("`{id}` is withheld: {}", changed.why))
+        .at(&source.place.source, source.place.span.clone(), "")
+        .help("`toolwright diff` shows what is different, `toolwright lock` accepts it")
+        .owner(Owner::Tool(id.to_owned()))
+        .map_text(|text| source.secrets.mask(text))
 }
 
 fn skipped_finding(source: &Source, name: &str, reason: &str) -> Finding {

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use toolwright::{Answer, BoxFuture, Call, Handler, Text, ToolError, Value};
 
 use super::error;
-use super::exchange::{Happened, Lost, connected, exchange};
-use super::pins;
-use super::spec::Transport;
+use super::exchange::{Happened, Lost};
+use super::headers::ParamHeader;
+use super::secrets::masked;
 use super::supervise::Shared;
+use super::talk::Talk;
 use crate::wire::{self, Reply, RpcError};
-
-/// A request that found its connection gone before it was sent is tried this often.
-const SENDS_MAX: usize = 2;
 
 /// The body of one upstream tool.
 pub(crate) struct UpstreamTool {
     pub(crate) shared: Arc<Shared>,
     /// The tool's name on the server.
     pub(crate) name: Text,
+    /// The arguments that are repeated in headers.
+    pub(crate) marked: Vec<ParamHeader>,
 }
 
 impl Handler for UpstreamTool {
@@ -33,23 +33,26 @@ impl Handler for UpstreamTool {
 
 impl UpstreamTool {
     async fn run(&self, input: &Value, call: &Call) -> Result<Answer, ToolError> {
-        let over_http = matches!(self.shared.spec.transport, Transport::Http { .. });
-        let key = call.idempotency_key();
-        let mut sends = 0;
-        let reply = loop {
-            let request = wire::call(&self.name, input, &key, over_http)
-                .ok_or_else(|| ToolError::new("the arguments are no object").code("invalid_input").nothing_happened())?;
-            sends += 1;
-            let connection = connected(&self.shared, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
-            pins::check(&self.shared, &connection, &self.name, call.cancel().cancelled()).await.map_err(tool_error)?;
-            let report = |progress: &wire::Progress| call.progress(progress.message.clone(), progress.done, progress.total);
-            let outcome = exchange(&self.shared, &connection, request, &self.name, call.cancel().cancelled(), report).await;
-            match outcome {
-                Ok(reply) => break reply,
-                Err(lost) if lost.happened == Happened::No && !connection.is_live() && sends < SENDS_MAX => {}
-                Err(lost) => return Err(tool_error(lost)),
-            }
+        let arguments = match input {
+            Value::Null => Value::object::<Text, Value>([]),
+            input if input.as_object().is_some() => input.clone(),
+            _ => return Err(ToolError::new("the arguments are no object").code("invalid_input").nothing_happened()),
         };
+        let key = call.idempotency_key();
+        let talk = Talk {
+            shared: &self.shared,
+            what: &self.name,
+            method: "tools/call",
+            params: vec![("name", Value::from(self.name.clone())), ("arguments", arguments)],
+            name: Some(&self.name),
+            marked: &self.marked,
+            key: Some(&key),
+            run: call.run_id(),
+            cancel: call.cancel(),
+            tool: Some(&self.name),
+        };
+        let mut report = |progress: &wire::Progress| call.progress(progress.message.clone(), progress.done, progress.total);
+        let reply = talk.lead(&mut report).await.map_err(tool_error)?;
         self.answer(reply)
     }
 
@@ -148,7 +151,7 @@ impl UpstreamTool {
         let error = ToolError::new(mask(&message)).code(error::PROTOCOL).details(details);
         // These say that the request was refused as such; any other error may have come in the middle of the work.
         match rpc.code {
-            -32_700 | -32_600 | -32_601 | -32_602 => error.nothing_happened(),
+            -32_700 | -32_600 | -32_601 | -32_602 | -32_020 | -32_021 | -32_022 => error.nothing_happened(),
             _ => error,
         }
     }
@@ -162,6 +165,7 @@ fn tool_error(lost: Lost) -> ToolError {
     };
     match lost.happened {
         Happened::No => error.nothing_happened(),
+        Happened::Answered => error,
         Happened::Unknown => error.outcome_unknown(),
     }
 }
@@ -189,18 +193,4 @@ fn joined_text(blocks: &[Value]) -> Option<String> {
 fn block_text(block: &Value) -> Option<&Value> {
     let is_text = block.get("type").and_then(Value::as_str) == Some("text");
     block.get("text").filter(|text| is_text && text.as_str().is_some())
-}
-
-/// A copy with every text in it masked. Depth is bounded by the reader that made the value.
-fn masked(value: &Value, mask: &dyn Fn(&str) -> String) -> Value {
-    if let Some(text) = value.as_str() {
-        return Value::from(mask(text));
-    }
-    if let Some(items) = value.as_array() {
-        return Value::array(items.iter().map(|item| masked(item, mask)));
-    }
-    match value.as_object() {
-        Some(members) => Value::object(members.iter().map(|(name, item)| (mask(name), masked(item, mask)))),
-        None => value.clone(),
-    }
 }

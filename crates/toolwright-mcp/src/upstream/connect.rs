@@ -1,22 +1,28 @@
 //! One connection to a server: opened with its handshake, watched, closed in order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RunningService};
+use rmcp::model::{ClientCapabilities, ClientConfig, ProtocolVersion};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::{self, UpstreamError};
 use super::http;
+use super::inbox::Inbox;
+use super::inflight::InFlight;
+use super::line::Line;
 use super::pins::Compared;
 use super::process::Process;
-use super::progress::ProgressHub;
+use super::questions::Questions;
 use super::spec::{Era, ServerSpec, Transport};
 use super::status::Board;
 use super::stdio::StdioTransport;
+use super::terms::{self, Terms};
 
 /// How long a failed start waits for the process to end, so that its status can be told.
 const EXIT_NEWS: Duration = Duration::from_millis(500);
@@ -25,11 +31,20 @@ const STDERR_QUOTED: usize = 600;
 
 /// A live connection.
 pub(crate) struct Connection {
-    pub(crate) peer: Peer<RoleClient>,
-    pub(crate) progress: Arc<ProgressHub>,
+    peer: Peer<RoleClient>,
+    pub(crate) line: Line,
+    pub(crate) inbox: Arc<Inbox>,
     pub(crate) process: Option<Process>,
+    pub(crate) terms: Terms,
     /// Whether its tools are those that the host expects.
     pub(crate) compared: Compared,
+    /// The server does not know its session any more.
+    expired: AtomicBool,
+    /// Somebody listens for its news.
+    pub(crate) listens: AtomicBool,
+    /// What runs beside calls as long as the connection lives.
+    pub(crate) ended: CancellationToken,
+    _ends: DropGuard,
     service: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
 
@@ -39,32 +54,35 @@ pub(crate) struct Opened {
     pub(crate) era: Era,
 }
 
-/// The part of us that a server may talk to: it offers nothing and only listens.
+/// The part of us that `rmcp` knows: it says what we can do; what a server sends comes to the [`Inbox`].
 pub(crate) struct Client {
-    board: Arc<Board>,
+    capabilities: ClientCapabilities,
     version: ProtocolVersion,
 }
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("toolwright", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(self.version.clone())
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        let mut facts = self.board.facts();
-        facts.list_changes = facts.list_changes.saturating_add(1);
+        ClientConfig::new(self.capabilities.clone(), terms::implementation()).with_protocol_version(self.version.clone())
     }
 }
 
 impl Connection {
     /// Whether calls can be sent.
     pub(crate) fn is_live(&self) -> bool {
-        !self.peer.is_transport_closed() && self.process.as_ref().is_none_or(|process| process.exit().is_none())
+        !self.expired.load(Ordering::Acquire)
+            && !self.peer.is_transport_closed()
+            && !self.inbox.inflight.is_closed()
+            && self.process.as_ref().is_none_or(|process| process.exit().is_none())
+    }
+
+    /// The server does not know the session any more.
+    pub(crate) fn expire(&self) {
+        self.expired.store(true, Ordering::Release);
     }
 
     /// Ends the connection and, for a child, everything it started.
     pub(crate) async fn close(&self, grace: Duration) {
+        self.ended.cancel();
         if let Some(process) = &self.process {
             process.stop();
         }
@@ -79,15 +97,20 @@ impl Connection {
 }
 
 /// Opens a connection. A server that cannot take the newer handshake is tried once more with the older one.
-pub(crate) async fn open(spec: &ServerSpec, board: &Arc<Board>, era: Era) -> Result<Opened, UpstreamError> {
+pub(crate) async fn open(
+    spec: &ServerSpec,
+    board: &Arc<Board>,
+    questions: Option<&Arc<dyn Questions>>,
+    era: Era,
+) -> Result<Opened, UpstreamError> {
     let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
-    let failure = match attempt(spec, board, era, newest.clone()).await {
+    let failure = match attempt(spec, board, questions, era, newest.clone()).await {
         Ok(opened) => return Ok(opened),
         Err(failure) => failure,
     };
     match failure {
         Failure::Final(error) => Err(error),
-        Failure::Older { version, error } => attempt(spec, board, Era::Sessions, version).await.map_err(|again| match again {
+        Failure::Older { version, error } => attempt(spec, board, questions, Era::Sessions, version).await.map_err(|again| match again {
             Failure::Final(again) | Failure::Older { error: again, .. } => {
                 if again.message.is_empty() {
                     error
@@ -108,25 +131,36 @@ enum Failure {
     },
 }
 
-async fn attempt(spec: &ServerSpec, board: &Arc<Board>, era: Era, version: ProtocolVersion) -> Result<Opened, Failure> {
-    let progress = Arc::new(ProgressHub::default());
-    let client = Client { board: board.clone(), version: version.clone() };
+async fn attempt(
+    spec: &ServerSpec,
+    board: &Arc<Board>,
+    questions: Option<&Arc<dyn Questions>>,
+    era: Era,
+    version: ProtocolVersion,
+) -> Result<Opened, Failure> {
+    let inbox = Arc::new(Inbox {
+        server: spec.name.clone(),
+        board: board.clone(),
+        questions: questions.cloned(),
+        inflight: Arc::new(InFlight::default()),
+    });
+    let client = Client { capabilities: terms::of_session(questions), version: version.clone() };
     let mode = lifecycle(era, &version);
-    let (process, served) = match &spec.transport {
+    let (process, line, served) = match &spec.transport {
         Transport::Stdio { .. } => {
             let (process, pipes) = Process::start(spec, board).map_err(Failure::Final)?;
             board.facts().pid = Some(process.pid);
-            let transport = StdioTransport::new(pipes, &process, board, &progress, spec.limits.frame_bytes_max);
+            let (transport, line) = StdioTransport::new(pipes, &process, &inbox, spec.limits.frame_bytes_max);
             let served = timeout(spec.start_timeout, client.serve_with_lifecycle(transport, mode)).await;
-            (Some(process), served)
+            (Some(process), line, served)
         }
         Transport::Http { url, headers } => {
-            let transport = http::transport(spec, url, headers, board, &progress).map_err(Failure::Final)?;
-            (None, timeout(spec.start_timeout, client.serve_with_lifecycle(transport, mode)).await)
+            let (transport, web) = http::transport(spec, url, headers, &inbox).map_err(Failure::Final)?;
+            (None, Line::Web(web), timeout(spec.start_timeout, client.serve_with_lifecycle(transport, mode)).await)
         }
     };
     match served {
-        Ok(Ok(service)) => Ok(opened(service, process, progress, board)),
+        Ok(Ok(service)) => Ok(opened(service, process, line, inbox)),
         Ok(Err(error)) => Err(handshake_failed(spec, board, process, era, &version, &error).await),
         Err(_) => {
             let why = format!("no answer to its handshake within {:?} (start limit)", spec.start_timeout);
@@ -149,16 +183,36 @@ fn lifecycle(era: Era, version: &ProtocolVersion) -> ClientLifecycleMode {
     }
 }
 
-fn opened(service: RunningService<RoleClient, Client>, process: Option<Process>, progress: Arc<ProgressHub>, board: &Board) -> Opened {
+fn opened(service: RunningService<RoleClient, Client>, process: Option<Process>, line: Line, inbox: Arc<Inbox>) -> Opened {
     let peer = service.peer().clone();
+    let terms = Terms::of(&peer);
     let mut era = Era::Auto;
     if let Some(info) = peer.peer_info() {
+        let board = &inbox.board;
         let mut facts = board.facts();
-        facts.protocol_version = Some(info.protocol_version.to_string());
+        facts.protocol_version = Some(terms.version.clone());
         facts.server_version = info.server_info.as_ref().map(|server| board.redactor.mask(&format!("{} {}", server.name, server.version)));
-        era = if info.protocol_version.has_initialize() { Era::Sessions } else { Era::Sessionless };
+        facts.capabilities = Some(terms.capabilities.clone());
+        era = if terms.sessionless { Era::Sessionless } else { Era::Sessions };
+        facts.era = Some(era);
     }
-    let connection = Connection { peer, progress, process, compared: Compared::default(), service: Mutex::new(Some(service)) };
+    if let Line::Web(web) = &line {
+        web.settle(&terms.version, terms.sessionless);
+    }
+    let ended = CancellationToken::new();
+    let connection = Connection {
+        peer,
+        line,
+        inbox,
+        process,
+        terms,
+        compared: Compared::default(),
+        expired: AtomicBool::new(false),
+        listens: AtomicBool::new(false),
+        _ends: ended.clone().drop_guard(),
+        ended,
+        service: Mutex::new(Some(service)),
+    };
     Opened { connection, era }
 }
 

@@ -42,6 +42,8 @@ pub const UNAUTHORIZED: &str = "upstream_unauthorized";
 pub const CATALOG_CHANGED: &str = "catalog_changed";
 /// The server does not offer the tool any more; nothing was sent.
 pub const TOOL_GONE: &str = "unavailable";
+/// The server needs an answer before it goes on, and nobody gives one.
+pub const INPUT_REQUIRED: &str = "upstream_input_required";
 /// The call was cancelled.
 pub const CANCELLED: &str = "cancelled";
 

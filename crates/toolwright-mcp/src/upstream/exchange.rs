@@ -3,20 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, RequestId, ServerResult};
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
-use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::{Instant, sleep_until, timeout};
+use toolwright::{Text, Value};
 
 use super::connect::{Connection, with_stderr};
 use super::error::{self, chain};
+use super::headers::{self, ParamHeader};
+use super::http::HttpError;
+use super::inflight::{InFlight, News, Ticket};
+use super::line::Line;
 use super::supervise::Shared;
-use crate::wire::{self, Progress, Reply};
+use super::terms;
+use super::web::IDEMPOTENCY_KEY;
+use crate::upstream::IDEMPOTENCY_KEY_META;
+use crate::wire::{self, Progress, RawReply, Reply};
 
 /// How long a call whose connection ended waits for the news how the process ended.
 const EXIT_NEWS: Duration = Duration::from_secs(1);
+/// How often a request whose question is being asked looks whether it still is.
+const ASKING_LOOK: Duration = Duration::from_secs(1);
 
 /// Why a request has no reply, and what that says about its effect.
 #[derive(Debug)]
@@ -32,141 +38,268 @@ pub(crate) struct Lost {
 pub(crate) enum Happened {
     /// It was not sent, or was refused before anything ran.
     No,
+    /// It was answered, and not with success.
+    Answered,
     /// It was sent, and nobody knows.
     Unknown,
 }
 
-/// The bounds of a request.
+/// The bounds of a request; absent = none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    pub(crate) idle: Duration,
-    pub(crate) total: Duration,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) total: Option<Duration>,
+}
+
+/// A request that is to be sent.
+pub(crate) struct Sending<'a> {
+    /// What it is called in errors.
+    pub(crate) what: &'a str,
+    pub(crate) method: &'a str,
+    /// The members of its parameters, without `_meta`.
+    pub(crate) params: &'a [(&'a str, &'a Value)],
+    /// What the header `Mcp-Name` says.
+    pub(crate) name: Option<&'a str>,
+    /// The arguments that are repeated in headers.
+    pub(crate) marked: &'a [ParamHeader],
+    pub(crate) key: Option<&'a str>,
+    /// The run that it belongs to: who is asked what the server asks.
+    pub(crate) run: Option<Text>,
+    pub(crate) bounds: Bounds,
+}
+
+impl<'a> Sending<'a> {
+    pub(crate) fn new(shared: &Shared, method: &'a str, params: &'a [(&'a str, &'a Value)]) -> Self {
+        let bounds = Bounds { idle: Some(shared.spec.idle_timeout), total: Some(shared.spec.call_timeout) };
+        Sending { what: method, method, params, name: None, marked: &[], key: None, run: None, bounds }
+    }
+
+    fn text(&self, shared: &Shared, connection: &Connection, id: u64) -> Vec<u8> {
+        let mut meta = terms::meta(shared, connection, self.run.as_deref());
+        if let Some(key) = self.key {
+            meta.push((IDEMPOTENCY_KEY_META, Value::from(key)));
+        }
+        wire::request(id, self.method, self.params, &meta)
+    }
+
+    fn headers(&self, sessionless: bool) -> http::HeaderMap {
+        let arguments = self.params.iter().find(|(name, _)| *name == "arguments").map(|(_, value)| *value);
+        let mut headers = match sessionless {
+            true => headers::of_request(self.method, self.name, arguments, self.marked),
+            false => http::HeaderMap::new(),
+        };
+        let key = self.key.and_then(|key| http::HeaderValue::from_str(&wire::key_header(key)).ok());
+        if let Some(key) = key {
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        headers
+    }
 }
 
 /// Sends a request and waits for its reply. `cancelled` ends it early, `report` hears of progress.
 pub(crate) async fn exchange(
     shared: &Shared,
     connection: &Arc<Connection>,
-    request: ClientRequest,
-    what: &str,
+    sending: &Sending<'_>,
     cancelled: impl Future<Output = ()> + Send,
-    report: impl FnMut(&Progress) + Send,
+    mut report: impl FnMut(&Progress) + Send,
 ) -> Result<Reply, Lost> {
-    let bounds = Bounds { idle: shared.spec.idle_timeout, total: shared.spec.call_timeout };
-    let sent = connection.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-    let handle = match sent {
-        Ok(handle) => handle,
-        Err(_) => {
-            let message = format!("server `{}` went before `{what}` was sent", shared.spec.name);
-            return Err(Lost { code: error::UNAVAILABLE, message, help: None, happened: Happened::No });
-        }
+    let what = sending.what;
+    let headers = match &connection.line {
+        Line::Pipe(_) => http::HeaderMap::new(),
+        Line::Web(web) => sending.headers(web.is_sessionless()),
     };
-    let outcome = wait(connection, handle, bounds, cancelled, report).await;
+    let (line, inflight) = (&connection.line, &connection.inbox.inflight);
+    let way = Way { line, inflight, run: sending.run.clone(), bounds: sending.bounds, headers };
+    let outcome = wait(way, |id| sending.text(shared, connection, id), cancelled, &mut report).await;
     match outcome {
-        Outcome::Answered(answer) => match *answer {
-            Ok(result) => {
-                shared.answered();
-                match wire::reply_of(result) {
-                    // A tool's own error may speak of some session too; what the protocol's layer says has one of these codes.
-                    Reply::Error(rpc)
-                        if connection.process.is_none()
-                            && matches!(rpc.code, -32_600 | -32_000 | -32_001)
-                            && tells_lost_session(&rpc.message) =>
-                    {
-                        Err(session_lost(shared, connection, what, &rpc.message))
-                    }
-                    reply => Ok(reply),
+        Outcome::Answered(raw) => {
+            shared.answered();
+            match raw.read() {
+                // A tool's own error may speak of some session too; what the protocol's layer says has one of these codes.
+                Reply::Error(rpc)
+                    if connection.process.is_none()
+                        && matches!(rpc.code, -32_600 | -32_000 | -32_001)
+                        && tells_lost_session(&rpc.message) =>
+                {
+                    Err(session_lost(shared, connection, what, &rpc.message))
                 }
+                reply => Ok(reply),
             }
-            Err(failure) => Err(failed(shared, connection, what, failure).await),
-        },
+        }
+        Outcome::NotSent => {
+            // What takes no messages is of no use any more.
+            connection.inbox.inflight.close();
+            let message = format!("server `{}` went before `{what}` was sent", shared.spec.name);
+            Err(Lost { code: error::UNAVAILABLE, message, help: None, happened: Happened::No })
+        }
+        Outcome::Failed(StreamableHttpError::SessionExpired) => {
+            connection.expire();
+            shared.forget(connection);
+            let message =
+                format!("server `{}` refused `{what}`: it knows neither the old session nor a new one (HTTP 404)", shared.spec.name);
+            Err(Lost { code: error::SESSION_LOST, message, help: None, happened: Happened::No })
+        }
+        Outcome::Failed(failure) => Err(failed(shared, connection, what, &failure)),
         Outcome::Gone => Err(gone(shared, connection, what).await),
-        Outcome::Idle => Err(late(shared, what, "was silent for too long", bounds)),
-        Outcome::Total => Err(late(shared, what, "took too long", bounds)),
+        Outcome::Idle => Err(late(shared, what, "was silent for too long", sending.bounds)),
+        Outcome::Total => Err(late(shared, what, "took too long", sending.bounds)),
         Outcome::Cancelled => Err(cancelled_error(what)),
     }
 }
 
-enum Outcome {
-    Answered(Box<Result<ServerResult, ServiceError>>),
+pub(crate) enum Outcome {
+    Answered(RawReply),
+    /// Nothing went out.
+    NotSent,
+    Failed(HttpError),
     Gone,
     Idle,
     Total,
     Cancelled,
 }
 
-async fn wait(
-    connection: &Connection,
-    handle: RequestHandle<RoleClient>,
-    bounds: Bounds,
+/// The way of one request.
+pub(crate) struct Way<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) inflight: &'a Arc<InFlight>,
+    pub(crate) run: Option<Text>,
+    pub(crate) bounds: Bounds,
+    pub(crate) headers: http::HeaderMap,
+}
+
+/// Sends the message that `text` makes for its id, and waits for what comes of it.
+pub(crate) async fn wait(
+    way: Way<'_>,
+    text: impl FnOnce(u64) -> Vec<u8> + Send,
     cancelled: impl Future<Output = ()> + Send,
-    mut report: impl FnMut(&Progress) + Send,
+    report: &mut (dyn FnMut(&Progress) + Send),
 ) -> Outcome {
-    let RequestHandle { mut rx, id, progress_token, .. } = handle;
-    let mut reports = connection.progress.subscribe(progress_token);
-    let mut abandoned = Abandoned { peer: connection.peer.clone(), id: Some(id) };
-    let started = Instant::now();
-    let mut idle_until = started + bounds.idle;
+    let Way { line, inflight, run, bounds, headers } = way;
+    let ticket = inflight.begin(run);
+    let text = text(ticket.id);
+    let mut abandoned = Abandoned { line, id: Some(ticket.id) };
+    let sending = async {
+        match line {
+            Line::Pipe(pipe) => pipe.write(text).await.map_err(|_| Outcome::NotSent),
+            Line::Web(web) => web.exchange(ticket.id, &ticket.waiter, text, headers).await.map_err(Outcome::Failed),
+        }
+    };
+    let mut clock = Clock { started: Instant::now(), heard: Instant::now(), bounds };
+    let mut sending = std::pin::pin!(sending);
     let mut cancelled = std::pin::pin!(cancelled);
+    let mut timer = std::pin::pin!(sleep_until(clock.next(Duration::ZERO)));
+    let mut under_way = true;
     let outcome = loop {
         tokio::select! {
             biased;
-            answer = &mut rx => break answer.map_or(Outcome::Gone, |answer| Outcome::Answered(Box::new(answer))),
-            Some(progress) = reports.next() => {
-                idle_until = Instant::now() + bounds.idle;
-                report(&progress);
+            () = ticket.woken() => {
+                clock.heard = Instant::now();
+                match ticket.news(report) {
+                    News::Reply(reply) => break Outcome::Answered(reply),
+                    News::Gone => break Outcome::Gone,
+                    News::Nothing => {}
+                }
             }
+            sent = &mut sending, if under_way => match sent {
+                Ok(()) => under_way = false,
+                Err(outcome) => break outcome,
+            },
             () = &mut cancelled => break Outcome::Cancelled,
-            () = sleep_until(started + bounds.total) => break Outcome::Total,
-            () = sleep_until(idle_until) => break Outcome::Idle,
+            () = &mut timer => match clock.late(&ticket) {
+                Ok(next) => timer.as_mut().reset(next),
+                Err(outcome) => break outcome,
+            },
         }
     };
-    // What was said before the answer is told before it.
-    while let Some(progress) = reports.ready() {
-        report(&progress);
-    }
     match outcome {
-        Outcome::Answered(_) | Outcome::Gone => abandoned.id = None,
         Outcome::Idle => abandoned.tell("the client's idle limit was reached").await,
         Outcome::Total => abandoned.tell("the client's total limit was reached").await,
         Outcome::Cancelled => abandoned.tell("the client cancelled the call").await,
+        _ => abandoned.id = None,
     }
     outcome
 }
 
-/// Tells the server when nobody waits for a request any more, also when the waiting future is dropped.
-struct Abandoned {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
+/// When a request is late.
+struct Clock {
+    started: Instant,
+    heard: Instant,
+    bounds: Bounds,
 }
 
-impl Abandoned {
+impl Clock {
+    /// Far enough away to be never.
+    const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+    fn idle_end(&self) -> Instant {
+        self.heard + self.bounds.idle.unwrap_or(Self::NEVER).min(Self::NEVER)
+    }
+
+    fn total_end(&self, asked_for: Duration) -> Instant {
+        self.started + self.bounds.total.unwrap_or(Self::NEVER).min(Self::NEVER) + asked_for
+    }
+
+    fn next(&self, asked_for: Duration) -> Instant {
+        self.idle_end().min(self.total_end(asked_for))
+    }
+
+    /// The time may be over: when to look again, or which limit was reached. It stands still while a question is asked.
+    fn late(&mut self, ticket: &Ticket) -> Result<Instant, Outcome> {
+        let (asking, asked_for) = ticket.asking();
+        let now = Instant::now();
+        if asking {
+            self.heard = now;
+            return Ok(now + ASKING_LOOK);
+        }
+        if now >= self.total_end(asked_for) {
+            return Err(Outcome::Total);
+        }
+        if now >= self.idle_end() {
+            return Err(Outcome::Idle);
+        }
+        Ok(self.next(asked_for))
+    }
+}
+
+/// Tells the server when nobody waits for a request any more, also when the waiting future is dropped.
+struct Abandoned<'a> {
+    line: &'a Line,
+    id: Option<u64>,
+}
+
+impl Abandoned<'_> {
     /// Longest time a server that takes no messages may hold us up here.
     const TELL_MAX: Duration = Duration::from_millis(500);
 
     async fn tell(&mut self, reason: &str) {
-        if let Some(id) = self.id.take() {
-            let _ = timeout(Self::TELL_MAX, self.peer.send_notification(wire::cancelled(id, reason))).await;
+        if let Some(id) = self.id.take()
+            && self.line.calls_off()
+        {
+            let _ = timeout(Self::TELL_MAX, self.line.deliver(wire::cancelled(id, reason))).await;
         }
     }
 }
 
-impl Drop for Abandoned {
+impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let note = wire::cancelled(id, "the client left the call");
-            let _ = timeout(Self::TELL_MAX, peer.send_notification(note)).await;
-        });
+        if let Some(id) = self.id.take()
+            && self.line.calls_off()
+        {
+            self.line.tell(wire::cancelled(id, "the client left the call"));
+        }
     }
 }
 
 fn late(shared: &Shared, what: &str, how: &str, bounds: Bounds) -> Lost {
     Lost {
         code: error::TIMEOUT,
-        message: format!("`{what}` on server `{}` {how}: idle limit {:?}, total limit {:?}", shared.spec.name, bounds.idle, bounds.total),
+        message: format!(
+            "`{what}` on server `{}` {how}: idle limit {:?}, total limit {:?}",
+            shared.spec.name,
+            bounds.idle.unwrap_or_default(),
+            bounds.total.unwrap_or_default()
+        ),
         help: Some("raise `idleTimeout` or `callTimeout` of the source when the tool needs longer".to_owned()),
         happened: Happened::Unknown,
     }
@@ -201,67 +334,40 @@ async fn gone(shared: &Shared, connection: &Connection, what: &str) -> Lost {
     Lost { code: error::EXITED, message, help: None, happened: Happened::Unknown }
 }
 
-/// The transport or `rmcp` itself ended the request.
-async fn failed(shared: &Shared, connection: &Arc<Connection>, what: &str, failure: ServiceError) -> Lost {
-    let name = &shared.spec.name;
-    match failure {
-        ServiceError::TransportClosed => gone(shared, connection, what).await,
-        ServiceError::TransportSend(error) if connection.process.is_some() => {
-            let mut lost = gone(shared, connection, what).await;
-            if process_lives(connection) {
-                lost.message = shared.board.redactor.mask(&format!("server `{name}` takes no messages: {}", error.error));
-            }
-            lost
-        }
-        ServiceError::TransportSend(error) => {
-            let lost = http_failed(shared, what, &error);
-            match lost.code == super::error::PROTOCOL && lost.happened == Happened::No && tells_lost_session(&lost.message) {
-                true => session_lost(shared, connection, what, &chain(error.error.as_ref())),
-                false => lost,
-            }
-        }
-        ServiceError::Cancelled { .. } => cancelled_error(what),
-        other => Lost {
-            code: error::DISCONNECTED,
-            message: shared.board.redactor.mask(&format!("`{what}` on server `{name}` was lost: {}", chain(&other))),
-            help: None,
-            happened: Happened::Unknown,
-        },
+/// The way over HTTP ended the request.
+fn failed(shared: &Shared, connection: &Arc<Connection>, what: &str, failure: &HttpError) -> Lost {
+    let lost = http_failed(shared, what, failure);
+    match lost.code == error::PROTOCOL && lost.happened == Happened::No && tells_lost_session(&lost.message) {
+        true => session_lost(shared, connection, what, &chain(failure)),
+        false => lost,
     }
 }
 
-fn process_lives(connection: &Connection) -> bool {
-    connection.process.as_ref().is_some_and(|process| process.exit().is_none())
-}
-
-fn http_failed(shared: &Shared, what: &str, error: &DynamicTransportError) -> Lost {
+fn http_failed(shared: &Shared, what: &str, failure: &HttpError) -> Lost {
     let name = &shared.spec.name;
-    let text = shared.board.redactor.mask(&chain(error.error.as_ref()));
+    let text = shared.board.redactor.mask(&chain(failure));
     let lost = |code, message: String, happened| Lost { code, message, help: None, happened };
-    let known = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-    match known {
-        Some(StreamableHttpError::SessionExpired | StreamableHttpError::ReinitializationFailed(_)) => lost(
-            error::SESSION_LOST,
-            format!("server `{name}` refused `{what}`: it knows neither the old session nor a new one ({text})"),
-            Happened::No,
-        ),
-        Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => Lost {
+    match failure {
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => Lost {
             help: Some("check the credentials in the source's `headers`".to_owned()),
             ..lost(error::UNAUTHORIZED, format!("server `{name}` refused `{what}`: {text}"), Happened::No)
         },
-        Some(StreamableHttpError::HttpStatus(status)) if status.status == 429 => {
+        StreamableHttpError::HttpStatus(status) if status.status == 429 => {
             let after = status.retry_after.as_deref().map(|after| format!("; it asks to wait {after} s")).unwrap_or_default();
             lost(error::UNAVAILABLE, format!("server `{name}` is too busy for `{what}` (HTTP 429{after})"), Happened::No)
         }
-        Some(StreamableHttpError::Client(cause)) if cause.is_connect() => {
+        StreamableHttpError::Client(cause) if cause.is_connect() => {
             lost(error::UNAVAILABLE, format!("server `{name}` cannot be reached for `{what}`: {text}"), Happened::No)
         }
-        Some(StreamableHttpError::Client(_) | StreamableHttpError::SessionRecoveryTimeout) => lost(
+        StreamableHttpError::Client(_)
+        | StreamableHttpError::Io(_)
+        | StreamableHttpError::Sse(_)
+        | StreamableHttpError::UnexpectedEndOfStream => lost(
             error::DISCONNECTED,
             format!("the connection to server `{name}` ended while `{what}` was running: {text}"),
             Happened::Unknown,
         ),
-        Some(StreamableHttpError::UnexpectedServerResponse(_)) => {
+        StreamableHttpError::UnexpectedServerResponse(_) => {
             lost(error::PROTOCOL, format!("server `{name}` refused `{what}`: {text}"), Happened::No)
         }
         _ => lost(error::PROTOCOL, format!("server `{name}` gave `{what}` no usable answer: {text}"), Happened::Unknown),

@@ -8,9 +8,11 @@ use toolwright::{Origin, Registry, Text, ToolDef, Value, tool};
 use super::call::UpstreamTool;
 use super::effects::{Hints, effect};
 use super::error::{self, UpstreamError};
-use super::exchange::{Lost, connected, exchange};
+use super::exchange::{Lost, Sending, connected, exchange};
+use super::headers::param_headers;
+use super::spec::Transport;
 use super::supervise::Shared;
-use crate::wire::{self, Reply};
+use crate::wire::Reply;
 
 /// What a server offers.
 #[derive(Clone, Debug, Default)]
@@ -104,12 +106,15 @@ async fn page_of(shared: &Arc<Shared>, cursor: Option<&str>) -> Result<Value, Up
     };
     let never = std::future::pending::<()>;
     let connection = shared.connection().await?;
-    let sent = exchange(shared, &connection, wire::list(cursor), "tools/list", never(), |_| {}).await;
+    let cursor = cursor.map(Value::from);
+    let params: Vec<(&str, &Value)> = cursor.iter().map(|cursor| ("cursor", cursor)).collect();
+    let sending = Sending::new(shared, "tools/list", &params);
+    let sent = exchange(shared, &connection, &sending, never(), |_| {}).await;
     let reply = match sent {
         // The connection may have died unnoticed since its last use; a listing can always be asked again.
         Err(_) if !connection.is_live() => {
             let fresh = connected(shared, "tools/list", never()).await.map_err(|Lost { code, message, .. }| failed(code, message))?;
-            exchange(shared, &fresh, wire::list(cursor), "tools/list", never(), |_| {}).await
+            exchange(shared, &fresh, &sending, never(), |_| {}).await
         }
         sent => sent,
     };
@@ -195,6 +200,10 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
     let output = output_schema(raw.get("outputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
     let annotations = raw.get("annotations").filter(|all| all.as_object().is_some());
     let spec = &shared.spec;
+    let marked = match spec.transport {
+        Transport::Http { .. } => param_headers(&input).map_err(|why| (INVALID_SCHEMA, why))?,
+        Transport::Stdio { .. } => Vec::new(),
+    };
     let (effect, effect_from) = effect(spec, &name, Hints::of(annotations));
     let origin = Origin { source: spec.name.clone(), kind: Text::from(spec.kind()), name: name.clone(), effect_from };
     let title = raw.get("title").or_else(|| annotations.and_then(|all| all.get("title"))).and_then(Value::as_str);
@@ -213,7 +222,7 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
     if let Some(annotations) = annotations {
         built = built.annotations(annotations.clone());
     }
-    let tool = built.handler(UpstreamTool { shared: shared.clone(), name });
+    let tool = built.handler(UpstreamTool { shared: shared.clone(), name, marked });
     match Registry::new().register(tool.clone()) {
         Ok(_) => Ok(tool),
         // What a registry of its own does not take, no registry takes: better to learn it here, tool by tool.

@@ -1,5 +1,7 @@
 //! Masks what must not be seen in any text that leaves this crate as an error or a status.
 
+use toolwright::Value;
+
 use super::spec::{ServerSpec, Transport};
 
 /// The word that every crate here uses.
@@ -37,6 +39,14 @@ impl Redactor {
         needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         needles.dedup();
         Redactor { needles }
+    }
+
+    /// The value, with every text in it masked when a secret stands in one.
+    pub(crate) fn clean(&self, value: &Value) -> Value {
+        match !self.needles.is_empty() && self.finds(&value.to_json_string()) {
+            true => masked(value, &|text| self.mask(text)),
+            false => value.clone(),
+        }
     }
 
     /// The text with every secret masked.
@@ -81,7 +91,7 @@ fn end_around(bytes: &[u8], needle: &[u8], at: usize) -> Option<usize> {
 fn json_escaped(secret: &str) -> Option<String> {
     let needs = secret.chars().any(|c| c == '"' || c == '\\' || c.is_control());
     needs.then(|| {
-        let quoted = toolwright::Value::from(secret).to_json_string();
+        let quoted = Value::from(secret).to_json_string();
         quoted.trim_matches('"').to_owned()
     })
 }
@@ -99,6 +109,20 @@ fn url_secrets(url: &str) -> Vec<String> {
     let query = query.split('#').next().unwrap_or_default();
     found.extend(query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value.to_owned())));
     found
+}
+
+/// A copy with every text in it masked. Depth is bounded by the reader that made the value.
+pub(crate) fn masked(value: &Value, mask: &dyn Fn(&str) -> String) -> Value {
+    if let Some(text) = value.as_str() {
+        return Value::from(mask(text));
+    }
+    if let Some(items) = value.as_array() {
+        return Value::array(items.iter().map(|item| masked(item, mask)));
+    }
+    match value.as_object() {
+        Some(members) => Value::object(members.iter().map(|(name, item)| (mask(name), masked(item, mask)))),
+        None => value.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolwright::{Effect, Text};
+use toolwright::{Effect, Text, Value};
 
 use super::pins::Pins;
 
@@ -27,6 +27,8 @@ pub struct ServerSpec {
     pub accepted: HashMap<Text, Effect>,
     /// What the host expects of the server's tools; absent = it takes them as they are.
     pub pins: Option<Pins>,
+    /// The capabilities that are assumed before the server has said what it has; `null` = nothing is known.
+    pub capabilities: Value,
     /// Longest time from starting the server to the end of its handshake.
     pub start_timeout: Duration,
     /// Longest silence during a call; a progress notification starts it anew.
@@ -99,6 +101,8 @@ pub struct Limits {
     pub compared_for: Duration,
     /// Bytes of stderr kept, the newest.
     pub stderr_bytes_kept: usize,
+    /// How often in a row a server may require answers before it gives its result.
+    pub input_rounds_max: usize,
     /// Failures in a row after which the server is left alone for a while.
     pub failures_max: u32,
 }
@@ -112,6 +116,7 @@ impl Default for Limits {
             list_bytes_max: 16 * 1024 * 1024,
             compared_for: Duration::from_secs(300),
             stderr_bytes_kept: 64 * 1024,
+            input_rounds_max: 16,
             failures_max: 5,
         }
     }
@@ -140,6 +145,7 @@ impl ServerSpec {
             effects: Vec::new(),
             accepted: HashMap::new(),
             pins: None,
+            capabilities: Value::Null,
             start_timeout: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(300),

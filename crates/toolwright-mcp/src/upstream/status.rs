@@ -2,14 +2,20 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::watch;
-use toolwright::Text;
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+use toolwright::{Text, Value};
 
+use super::pass::UpstreamEvent;
 use super::secrets::Redactor;
+use super::spec::Era;
 
 /// Characters of a noise line that are kept for the status.
 const NOISE_CHARS_KEPT: usize = 200;
+/// News that a slow listener may have waiting.
+const EVENTS: usize = 256;
 
 /// Where a server is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +75,13 @@ pub struct Status {
     pub last_error: Option<String>,
     /// How often the server announced a changed tool list.
     pub list_changes: u64,
+    /// Failed starts and lost connections in a row; with [`Limits::failures_max`](super::Limits::failures_max) of them it is
+    /// left alone for a while.
+    pub failures: u32,
+    /// How long it is still left alone, when it is.
+    pub retry_in: Option<Duration>,
+    /// The generation of the protocol that it speaks, once that is known.
+    pub era: Option<Era>,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +95,11 @@ pub(crate) struct Facts {
     pub(crate) server_version: Option<String>,
     pub(crate) last_error: Option<String>,
     pub(crate) list_changes: u64,
+    pub(crate) failures: u32,
+    /// When it is tried again.
+    pub(crate) retry_at: Option<Instant>,
+    pub(crate) era: Option<Era>,
+    pub(crate) capabilities: Option<Value>,
 }
 
 /// The one place the tasks of a server write to.
@@ -91,15 +109,27 @@ pub(crate) struct Board {
     pub(crate) stderr: Ring,
     facts: Mutex<Facts>,
     children: Mutex<Vec<watch::Receiver<bool>>>,
+    pub(crate) events: broadcast::Sender<UpstreamEvent>,
 }
 
 impl Board {
     pub(crate) fn new(redactor: Redactor, stderr_bytes_kept: usize) -> Self {
-        Board { redactor, stderr: Ring::new(stderr_bytes_kept), facts: Mutex::new(Facts::default()), children: Mutex::default() }
+        Board {
+            redactor,
+            stderr: Ring::new(stderr_bytes_kept),
+            facts: Mutex::default(),
+            children: Mutex::default(),
+            events: broadcast::Sender::new(EVENTS),
+        }
     }
 
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever listens.
+    pub(crate) fn tell(&self, event: UpstreamEvent) {
+        let _ = self.events.send(event);
     }
 
     /// Remembers a child until nothing of it is left, which its channel tells.

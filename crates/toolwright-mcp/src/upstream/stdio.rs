@@ -1,54 +1,91 @@
 //! Messages over a child's stdin and stdout, one a line. Owns the framing: what is no message is skipped and counted,
 //! what should have been a reply and cannot be read becomes an error for its call.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::inbox::Inbox;
+use super::line::Line;
 use super::process::{Pipes, Process};
-use super::progress::ProgressHub;
-use super::status::Board;
-use crate::wire::{self, Incoming, Reading};
+use crate::wire::{self, Incoming};
 
-/// Messages that may wait on either side before the other one has to catch up.
+/// Messages for `rmcp` that may wait.
 const QUEUE: usize = 64;
 /// How long a child's output is read on after the child itself has gone: somebody else may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Bytes of a too long line that are searched for the id of the call it belongs to.
 const SALVAGED_BYTES: usize = 64 * 1024;
+/// A line of at most so many bytes goes into a pipe as a whole or not at all (`PIPE_BUF` of Linux).
+const WHOLE_BYTES: usize = 4 * 1024;
 
-type Outgoing = (Vec<u8>, oneshot::Sender<std::io::Result<()>>);
-/// The ids of handshakes as text: some servers answer `1` with `"1"`.
-type HandshakeIds = Arc<Mutex<HashSet<String>>>;
+/// A child's stdin.
+pub(crate) struct Pipe {
+    stdin: Mutex<Option<ChildStdin>>,
+    closing: CancellationToken,
+}
+
+impl Pipe {
+    fn new(stdin: ChildStdin, closing: CancellationToken) -> Arc<Self> {
+        let pipe = Arc::new(Pipe { stdin: Mutex::new(Some(stdin)), closing: closing.clone() });
+        let closed = pipe.clone();
+        tokio::spawn(async move {
+            closing.cancelled().await;
+            *closed.stdin.lock().await = None;
+        });
+        pipe
+    }
+
+    /// Writes a message as one line, whole or not at all, whatever becomes of the caller.
+    pub(crate) async fn write(self: &Arc<Self>, mut line: Vec<u8>) -> std::io::Result<()> {
+        line.push(b'\n');
+        if line.len() <= WHOLE_BYTES {
+            return self.put(&line).await;
+        }
+        let pipe = self.clone();
+        tokio::spawn(async move { pipe.put(&line).await }).await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    async fn put(&self, line: &[u8]) -> std::io::Result<()> {
+        let mut stdin = self.stdin.lock().await;
+        let Some(stdin) = stdin.as_mut() else { return Err(closed()) };
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(closed()),
+            written = stdin.write_all(line) => written,
+        }
+    }
+}
+
+fn closed() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the server's stdin is closed")
+}
 
 /// The transport that `rmcp` speaks through.
 pub(crate) struct StdioTransport {
-    outgoing: mpsc::Sender<Outgoing>,
+    pipe: Arc<Pipe>,
     incoming: mpsc::Receiver<ServerJsonRpcMessage>,
-    handshakes: HandshakeIds,
 }
 
 impl StdioTransport {
-    /// Puts the reader and the writer of a child to work.
-    pub(crate) fn new(pipes: Pipes, process: &Process, board: &Arc<Board>, progress: &Arc<ProgressHub>, frame_bytes_max: usize) -> Self {
-        let (outgoing, to_write) = mpsc::channel(QUEUE);
+    /// Puts the reader of a child to work; gives the way to it too.
+    pub(crate) fn new(pipes: Pipes, process: &Process, inbox: &Arc<Inbox>, frame_bytes_max: usize) -> (Self, Line) {
         let (read, incoming) = mpsc::channel(QUEUE);
-        let handshakes = HandshakeIds::default();
-        tokio::spawn(write(pipes.stdin, to_write, process.closing()));
+        let pipe = Pipe::new(pipes.stdin, process.closing());
+        let line = Line::Pipe(pipe.clone());
+        let inbox = inbox.clone();
         let reader = Reader {
             lines: BufReader::with_capacity(64 * 1024, pipes.stdout),
             frame_bytes_max,
-            board: board.clone(),
-            progress: progress.clone(),
-            handshakes: handshakes.clone(),
+            inbox: inbox.clone(),
+            line: line.clone(),
             read,
         };
         let exited = process.exited();
@@ -58,8 +95,9 @@ impl StdioTransport {
                 () = reader.run() => {}
                 () = async { exited.await; tokio::time::sleep(LAST_WORDS).await } => {}
             }
+            inbox.inflight.close();
         });
-        StdioTransport { outgoing, incoming, handshakes }
+        (StdioTransport { pipe, incoming }, line)
     }
 }
 
@@ -67,17 +105,8 @@ impl Transport<RoleClient> for StdioTransport {
     type Error = std::io::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let Some(id) = wire::handshake_id(&item) {
-            self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_string());
-        }
-        let outgoing = self.outgoing.clone();
-        async move {
-            let mut line = wire::text(&item)?;
-            line.push(b'\n');
-            let (done, written) = oneshot::channel();
-            outgoing.send((line, done)).await.map_err(|_| closed())?;
-            written.await.map_err(|_| closed())?
-        }
+        let pipe = self.pipe.clone();
+        async move { pipe.write(wire::text(&item)?).await }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -90,37 +119,11 @@ impl Transport<RoleClient> for StdioTransport {
     }
 }
 
-fn closed() -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the server's stdin is closed")
-}
-
-/// Writes whole lines only; ends, and with it the child's stdin, when that is to be closed.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, closing: CancellationToken) {
-    loop {
-        let next = tokio::select! {
-            biased;
-            () = closing.cancelled() => return,
-            next = lines.recv() => next,
-        };
-        let Some((line, done)) = next else {
-            // Nobody sends any more. When the child learns of it is for its keeper to say, who looks around first.
-            return closing.cancelled().await;
-        };
-        let written = tokio::select! {
-            biased;
-            () = closing.cancelled() => return,
-            written = async { stdin.write_all(&line).await?; stdin.flush().await } => written,
-        };
-        let _ = done.send(written);
-    }
-}
-
 struct Reader {
     lines: BufReader<ChildStdout>,
     frame_bytes_max: usize,
-    board: Arc<Board>,
-    progress: Arc<ProgressHub>,
-    handshakes: HandshakeIds,
+    inbox: Arc<Inbox>,
+    line: Line,
     read: mpsc::Sender<ServerJsonRpcMessage>,
 }
 
@@ -145,20 +148,21 @@ impl Reader {
 
     /// Hands a line on; false when nobody listens any more.
     async fn line(&self, line: &[u8]) -> bool {
-        let handshakes = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = |id: &RequestId| if handshakes.contains(&id.to_string()) { Reading::Typed } else { Reading::Raw };
-        for part in wire::incoming(line, &reading) {
-            match part {
-                Incoming::Message(message) => {
-                    if self.read.send(*message).await.is_err() {
-                        return false;
-                    }
-                }
-                Incoming::Progress(progress) => self.progress.publish(progress),
-                Incoming::Noise => self.board.noise(String::from_utf8_lossy(line).trim()),
+        for part in wire::incoming(line) {
+            if matches!(part, Incoming::Noise) {
+                self.inbox.board.noise(String::from_utf8_lossy(line).trim());
+            } else if !self.take(part).await {
+                return false;
             }
         }
         true
+    }
+
+    async fn take(&self, part: Incoming) -> bool {
+        match self.inbox.take(part, None, &self.line) {
+            Some(message) => self.read.send(*message).await.is_ok(),
+            None => true,
+        }
     }
 
     /// Skips the rest of a line that is too long, and ends the call it was meant for.
@@ -167,13 +171,10 @@ impl Reader {
             return false;
         }
         let start = String::from_utf8_lossy(start.get(..SALVAGED_BYTES.min(start.len())).unwrap_or_default());
-        match wire::salvaged_id(&start) {
-            Some(id) => {
-                let why = format!("it is longer than {} bytes", self.frame_bytes_max);
-                self.read.send(wire::unreadable_reply(id, &why)).await.is_ok()
-            }
+        match wire::salvaged(&start, &format!("it is longer than {} bytes", self.frame_bytes_max)) {
+            Some(part) => self.take(part).await,
             None => {
-                self.board.noise(&start);
+                self.inbox.board.noise(&start);
                 true
             }
         }

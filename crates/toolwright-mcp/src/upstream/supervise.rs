@@ -1,5 +1,6 @@
 //! The life of a server: started with the first use, started again after it went, left alone when it keeps failing.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{Connection, open};
 use super::error::{UNAVAILABLE, UpstreamError};
+use super::listen::{self, Watched};
+use super::pass::UpstreamEvent;
 use super::pins::Changed;
 use super::questions::Questions;
 use super::secrets::Redactor;
@@ -33,6 +36,10 @@ pub(crate) struct Shared {
     pub(crate) questions: Option<Arc<dyn Questions>>,
     /// What was found last when its tools were compared with those that the host expects.
     pub(crate) drift: watch::Sender<Arc<Vec<Changed>>>,
+    /// What is listened for.
+    pub(crate) watched: Arc<Watched>,
+    /// Something failed since the last answer.
+    failing: AtomicBool,
 }
 
 #[derive(Default)]
@@ -55,6 +62,8 @@ impl Shared {
             stopping: CancellationToken::new(),
             questions,
             drift: watch::Sender::default(),
+            watched: Arc::default(),
+            failing: AtomicBool::new(false),
         }
     }
 
@@ -80,25 +89,25 @@ impl Shared {
         start.await.unwrap_or_else(|_| Err(self.unavailable("its start was abandoned")))
     }
 
-    async fn start(&self) -> Result<Arc<Connection>, UpstreamError> {
+    async fn start(self: &Arc<Self>) -> Result<Arc<Connection>, UpstreamError> {
         let mut life = self.life.lock().await;
         if let Some(connection) = self.live() {
             return Ok(connection);
         }
         if let Some(lost) = self.take() {
-            life.failed();
+            self.failed(&mut life);
             lost.close(self.spec.shutdown_grace).await;
         }
         self.wait_turn(&life).await?;
         self.board.facts().state = Some(State::Starting);
         let era = life.era.unwrap_or(self.spec.era);
-        match open(&self.spec, &self.board, era).await {
+        match open(&self.spec, &self.board, self.questions.as_ref(), era).await {
             Ok(opened) => {
                 life.era = Some(opened.era).filter(|era| *era != Era::Auto);
                 Ok(self.started(Arc::new(opened.connection)))
             }
             Err(error) => {
-                life.failed();
+                self.failed(&mut life);
                 // What was remembered may be what fails now.
                 life.era = None;
                 let mut facts = self.board.facts();
@@ -110,13 +119,15 @@ impl Shared {
         }
     }
 
-    fn started(&self, connection: Arc<Connection>) -> Arc<Connection> {
+    fn started(self: &Arc<Self>, connection: Arc<Connection>) -> Arc<Connection> {
         let mut facts = self.board.facts();
         facts.state = Some(State::Ready);
         facts.starts = facts.starts.saturating_add(1);
         facts.last_error = None;
         drop(facts);
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+        listen::begin(self, &connection);
+        self.board.tell(UpstreamEvent::Started);
         connection
     }
 
@@ -145,9 +156,23 @@ impl Shared {
 
     /// An answer came: the server works.
     pub(crate) fn answered(&self) {
-        if let Ok(mut life) = self.life.try_lock() {
+        if self.failing.swap(false, Ordering::AcqRel)
+            && let Ok(mut life) = self.life.try_lock()
+        {
             life.failures = 0;
+            let mut facts = self.board.facts();
+            facts.failures = 0;
+            facts.retry_at = None;
         }
+    }
+
+    fn failed(&self, life: &mut Life) {
+        life.failures = life.failures.saturating_add(1);
+        life.last_failure = Some(Instant::now());
+        self.failing.store(true, Ordering::Release);
+        let mut facts = self.board.facts();
+        facts.failures = life.failures;
+        facts.retry_at = (life.failures >= self.spec.limits.failures_max).then(|| Instant::now() + BROKEN_FOR);
     }
 
     fn take(&self) -> Option<Arc<Connection>> {
@@ -174,12 +199,5 @@ impl Shared {
         let mut facts = self.board.facts();
         facts.state = Some(State::Stopped);
         facts.pid = None;
-    }
-}
-
-impl Life {
-    fn failed(&mut self) {
-        self.failures = self.failures.saturating_add(1);
-        self.last_failure = Some(Instant::now());
     }
 }

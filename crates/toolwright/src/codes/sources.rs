@@ -130,6 +130,10 @@ tools:
         "A server that forgets a session gets a new one, and the call is sent once more. It forgot that one too.",
         told("a server that answers 404 to everything", "toolwright-mcp"),
         "Look at the server; it may restart all the time.";
+    "upstream_input_required", "an MCP server needs an answer and nobody gives one",
+        "The server asks for something before it gives its result: an answer of the person, of the client's model, or the client's folders. Whoever made the call cannot be asked, or refused.",
+        told("a server that asks the person, called where nobody can be asked", "toolwright-mcp"),
+        "Call the tool from a client that can be asked, or choose arguments with which the server needs no answer.";
     "upstream_unauthorized", "an MCP server wants other credentials",
         "The server refused the request. Nothing ran.",
         told("a server that answers 401 to a call, because its token expired", "toolwright-mcp"),
