@@ -12,6 +12,8 @@ mod server;
 mod control;
 #[path = "it/dispatch.rs"]
 mod dispatch;
+#[path = "it/fixture.rs"]
+mod fixture;
 #[path = "it/http.rs"]
 mod http;
 #[path = "it/keys.rs"]

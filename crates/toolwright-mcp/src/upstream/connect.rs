@@ -245,8 +245,8 @@ async fn handshake_failed(
             UpstreamError { code: error::UNAUTHORIZED, ..upstream }.help("check the credentials in the source's `headers`"),
         );
     }
-    // Some old servers end themselves at a request they do not know.
-    if exited.is_some() && era == Era::Auto {
+    // Some old servers end themselves at a request they do not know, others answer it with nothing in particular.
+    if (exited.is_some() || error::no_handshake(error)) && era == Era::Auto {
         return Failure::Older { version: tried.clone(), error: upstream };
     }
     match older_version(&text, tried) {

@@ -126,6 +126,11 @@ pub(crate) fn connection_ended(error: &ClientInitializeError) -> bool {
     }
 }
 
+/// Whether something came for an answer that is no answer to a handshake.
+pub(crate) fn no_handshake(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_))
+}
+
 /// Whether a handshake failed for want of credentials.
 pub(crate) fn unauthorized(error: &ClientInitializeError) -> bool {
     let refused = |error: &ClientInitializeError| match error {
