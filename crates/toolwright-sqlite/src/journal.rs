@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use toolwright::approval::Answered;
 use toolwright::journal::{Claim, JournalErrorKind, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{Eventually, Journal, JournalError, Text};
 
@@ -326,6 +327,15 @@ impl Journal for SqliteJournal {
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         let (promise, answer) = promise();
         let job = Job::AnswerOf { run: run.into(), path: path.to_owned(), resolution, answer: promise };
+        match self.0.writable().and_then(|()| self.0.queue.push(job)) {
+            Ok(()) => self.0.awaited(answer),
+            Err(error) => Eventually::Now(Err(error)),
+        }
+    }
+
+    fn answer(&self, run: &str, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        let (promise, answer) = promise();
+        let job = Job::DecideOf { run: run.into(), answered, answer: promise };
         match self.0.writable().and_then(|()| self.0.queue.push(job)) {
             Ok(()) => self.0.awaited(answer),
             Err(error) => Eventually::Now(Err(error)),
