@@ -151,9 +151,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
                 self.is_newest(claim).and_then(|()| self.answer(claim.key, key, resolution)).map(|()| Done::Written)
             }
             Job::AnswerOf { run, path, resolution, .. } => self.answer_of(run, path, resolution).map(|()| Done::Written),
-            Job::Approvals { claim, .. } => {
-                self.is_newest(claim).and_then(|()| self.approvals(claim.key, &claim.id)).map(Done::Approvals)
-            }
+            Job::Approvals { claim, .. } => self.is_newest(claim).and_then(|()| self.approvals(claim.key, &claim.id)).map(Done::Approvals),
             Job::Decide { claim, answered, .. } => {
                 self.is_newest(claim).and_then(|()| self.decide(claim.key, &claim.id, answered)).map(|()| Done::Written)
             }
