@@ -120,9 +120,9 @@ fn soak(options: &Options) -> Result<Vec<String>, String> {
         sessions.push(Session::open(&served).map_err(|why| format!("session {number}: {why}"))?);
     }
     println!("{} sessions are open: {} MB", sessions.len(), served.memory()? / MEGABYTE);
-    let quiet = sessions.split_off(options.busy);
+    let mut quiet = sessions.split_off(options.busy);
     let work = Work::default();
-    let memory = busy(options, &served, sessions, &quiet, &work)?;
+    let memory = busy(options, &served, sessions, &mut quiet, &work)?;
     let mut problems = verdict(idle, &memory, &work);
     if !served.is_alive() {
         return Err(format!("it has died: {}", served.said()));
@@ -189,6 +189,12 @@ impl Session {
         }
     }
 
+    /// Whether it still answers, and its stream is open.
+    fn is_there(&mut self) -> Result<(), String> {
+        self.client.ask("ping", &json!({}))?;
+        self.stream.heard().map(|_| ())
+    }
+
     /// Something that nobody may fail at.
     fn work(&mut self, chance: &mut Chance) -> Result<(), String> {
         let text = format!("{:x}", chance.next());
@@ -211,7 +217,7 @@ fn right(right: bool, result: &Value) -> Result<(), String> {
 }
 
 /// Works until the time is over; the memory that was seen meanwhile.
-fn busy(options: &Options, served: &Served, sessions: Vec<Session>, quiet: &[Session], work: &Work) -> Result<Vec<u64>, String> {
+fn busy(options: &Options, served: &Served, sessions: Vec<Session>, quiet: &mut [Session], work: &Work) -> Result<Vec<u64>, String> {
     let until = Instant::now() + Duration::from_secs(options.seconds);
     std::thread::scope(|scope| {
         for (number, mut session) in sessions.into_iter().enumerate() {
@@ -227,13 +233,21 @@ fn busy(options: &Options, served: &Served, sessions: Vec<Session>, quiet: &[Ses
                 let _ = session.client.end_session();
             });
         }
-        let mut memory = Vec::new();
+        let (mut memory, mut chance) = (Vec::new(), Chance::new(8, 0));
         let step = Duration::from_secs(options.seconds) / SAMPLES;
         while Instant::now() < until {
             std::thread::sleep(step);
             memory.push(served.memory()?);
+            let at = chance.below(quiet.len());
+            if let Some(Err(why)) = quiet.get_mut(at).map(Session::is_there) {
+                work.failed(format!("quiet session {at}: {why}"));
+            }
         }
-        println!("{} quiet sessions kept their streams", quiet.len());
+        for (at, session) in quiet.iter_mut().enumerate() {
+            if let Err(why) = session.is_there() {
+                work.failed(format!("quiet session {at}: {why}"));
+            }
+        }
         Ok(memory)
     })
 }

@@ -43,10 +43,6 @@ impl Pipe {
         Ok(pipe)
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn send(&mut self, line: &str) -> Result<(), String> {
         self.send_bytes(line.as_bytes())
     }
