@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CANARY, Options, Report, message};
 use crate::chance::Chance;
-use crate::mcp::{Era, call, request};
+use crate::mcp::{Era, call};
 use crate::served::{self, World};
 
 /// Malformed lines between two good ones.
@@ -51,7 +51,7 @@ fn say(input: &mut impl Write, lines: u64, seed: u64, heard: &AtomicU64) -> Resu
         if (number + 1).is_multiple_of(BETWEEN) {
             let serial = number / BETWEEN;
             let params = call(Era::Sessions, "echo", &json!({ "text": format!("{CANARY} {serial}") }));
-            let line = request(FIRST + serial, "tools/call", &params);
+            let line = json!({ "jsonrpc": "2.0", "id": format!("{GOOD}{serial}"), "method": "tools/call", "params": params });
             input.write_all(format!("{line}\n").as_bytes()).map_err(no)?;
             // So that a server that answers nobody is found out here and not by a full pipe.
             let mut waited = 0;
@@ -68,7 +68,9 @@ fn say(input: &mut impl Write, lines: u64, seed: u64, heard: &AtomicU64) -> Resu
 }
 
 /// No malformed message has such an id.
-const FIRST: u64 = 1 << 40;
+const GOOD: &str = "good-";
+
+/// So many good calls may be on their way.
 const AHEAD: u64 = 4;
 
 /// Reads until all good calls are answered or the server ends.
@@ -93,7 +95,7 @@ fn hear(output: &mut impl BufRead, good: u64, heard: &AtomicU64) -> Report {
             report.problem(format!("no JSON from the server: {text}"));
             continue;
         };
-        match message.get("id").and_then(Value::as_u64).and_then(|id| id.checked_sub(FIRST)) {
+        match message.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix(GOOD)?.parse::<u64>().ok()) {
             Some(serial) => {
                 let expected = format!("{CANARY} {serial}");
                 if message.pointer("/result/structuredContent/text").and_then(Value::as_str) != Some(&expected) {
