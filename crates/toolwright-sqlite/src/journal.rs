@@ -17,7 +17,7 @@ use crate::owner;
 use crate::read;
 use crate::record;
 use crate::run::Held;
-use crate::view::{Prune, Pruned, RunFilter, RunSummary, Verification};
+use crate::view::{Prune, Pruned, Question, RunFilter, RunSummary, Verification};
 use crate::wire::{Fallible, Trouble, told};
 use crate::writer::{Job, Queued, Writer};
 use crate::{export, list, prune, verify};
@@ -218,6 +218,15 @@ impl SqliteJournal {
     /// When it cannot be read.
     pub fn ids(&self, prefix: &str, newest: usize) -> Result<Vec<Text>, JournalError> {
         self.0.blocking(|connection| list::ids(connection, prefix, newest))
+    }
+
+    /// Questions whose ids begin with `prefix`, with the ids of their runs, the newest first, at most `newest` of them; with `open`
+    /// only those that nobody answered, of runs that have no end. Blocks while the file is read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn questions(&self, prefix: &str, newest: usize, open: bool) -> Result<Vec<(Text, Question)>, JournalError> {
+        self.0.blocking(|connection| list::questions(connection, prefix, newest, open))
     }
 
     /// Waits until everything that is queued is written, and says when it could not be. Blocks.

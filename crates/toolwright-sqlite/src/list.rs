@@ -190,3 +190,37 @@ pub(crate) fn ids(connection: &Connection, prefix: &str, newest: usize) -> Falli
     let like = ids.filter(|id| id.as_ref().map_or(true, |id| id.starts_with(prefix)));
     Ok(like.take(newest).map(|id| id.map(Text::from)).collect::<rusqlite::Result<_>>()?)
 }
+
+/// Questions by the beginning of their ids, with their runs, the newest first.
+pub(crate) fn questions(connection: &Connection, prefix: &str, newest: usize, open: bool) -> Fallible<Vec<(Text, Question)>> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut statement = transaction.prepare(
+        "SELECT runs.id, at, path, events.tool, body, last FROM events JOIN runs ON runs.key = events.run
+         WHERE kind = 7 AND (?1 = 0 OR open = 1) ORDER BY events.id DESC",
+    )?;
+    let mut calls = transaction.prepare(&format!("{CALLS} {OF_RUN} ORDER BY id"))?;
+    let mut rows = statement.query([open])?;
+    let mut unanswered: HashMap<String, Vec<Question>> = HashMap::new();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if found.len() >= newest {
+            break;
+        }
+        let (run, body, last): (String, String, i64) = (row.get(0)?, row.get(4)?, row.get(5)?);
+        let Ok(shown) = serde_json::from_str::<Shown>(&body) else { continue };
+        let (id, (path, tool)): (Text, (String, String)) = (shown.request.id.into(), (row.get(2)?, row.get(3)?));
+        if !id.starts_with(prefix) {
+            continue;
+        }
+        if open {
+            if !unanswered.contains_key(&run) {
+                unanswered.insert(run.clone(), waits(&mut calls, last, None)?.1);
+            }
+            if unanswered.get(&run).is_none_or(|there| there.iter().all(|question| question.id != id)) {
+                continue;
+            }
+        }
+        found.push((run.into(), Question { id, path: path.into(), tool: tool.into(), since: time(row.get(1)?) }));
+    }
+    Ok(found)
+}

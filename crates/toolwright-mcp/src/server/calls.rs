@@ -33,6 +33,7 @@ mod tests;
 
 pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;
+pub(super) use input::with_tasks;
 pub(super) use job::{Job, Shape};
 pub(super) use questions::{AskedBy, Asking};
 pub(super) use tasks::{Watcher, capable as takes_tasks};

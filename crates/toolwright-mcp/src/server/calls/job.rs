@@ -226,12 +226,15 @@ impl Job {
         let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
         let inner = self.inner();
         for Waiter { request, .. } in &inner.waiters {
-            let sessionless = request.terms.version.sessionless();
-            let wanted = if sessionless { request.terms.log_level } else { request.client.terms().and_then(|terms| terms.log_level) };
-            if wanted.is_some_and(|wanted| level.is_none_or(|level| level >= wanted)) {
+            if wanted(request).is_some_and(|wanted| level.is_none_or(|level| level >= wanted)) {
                 request.notify("notifications/message", params);
             }
         }
+    }
+
+    /// From where on log lines are wanted, of those who wait the most.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.inner().waiters.iter().filter_map(|waiter| wanted(&waiter.request)).min()
     }
 
     /// Whether the same clients wait for both.
@@ -252,6 +255,14 @@ impl Job {
             Outcome::Passed(Err(error)) => Err(error.clone()),
             Outcome::Lost => Err(RpcError::new(INTERNAL_ERROR, "the call ended without a result; this is a fault of the server")),
         }
+    }
+}
+
+/// From where on this request wants log lines: as it says itself, or as its session said last.
+fn wanted(request: &Request) -> Option<LogLevel> {
+    match request.terms.version.sessionless() {
+        true => request.terms.log_level,
+        false => request.client.terms().and_then(|terms| terms.log_level),
     }
 }
 
