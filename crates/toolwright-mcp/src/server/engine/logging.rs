@@ -22,8 +22,8 @@ impl Engine {
         request.reply(&Value::Object(Object::EMPTY));
         let current = self.current.load_full();
         let running = current.offer().upstreams.iter().filter(|upstream| upstream.status().state == State::Ready);
-        for upstream in running.cloned() {
-            let engine = self.clone();
+        for upstream in running {
+            let (engine, upstream) = (self.clone(), upstream.clone());
             tokio::spawn(async move { engine.level_again(&upstream).await });
         }
     }
