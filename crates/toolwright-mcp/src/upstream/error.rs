@@ -3,7 +3,7 @@
 use rmcp::service::ClientInitializeError;
 use toolwright::Text;
 
-use super::process::searched_path;
+use super::lookup::searched_path;
 use super::secrets::Redactor;
 use super::spec::{ServerSpec, Transport};
 
