@@ -61,7 +61,7 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, askers: Aske
     let journal = journal_of(app, args).await?;
     let server = Server::new(options(app, shop, journal.as_ref()), askers.clone(), shop.offer());
     let door = match shop.http.take() {
-        Some(http) => Door::Http(listening(app, &server, http).await?),
+        Some(http) => Door::Http(Box::new(listening(app, &server, http).await?)),
         None => Door::Standard,
     };
     shop.tell(app, &door.words());
@@ -127,7 +127,7 @@ const FILES: u64 = 16_384;
 /// Where clients come in.
 enum Door {
     Standard,
-    Http(HttpListener),
+    Http(Box<HttpListener>),
 }
 
 impl Door {
