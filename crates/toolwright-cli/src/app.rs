@@ -46,13 +46,15 @@ pub(crate) async fn run(cli: Cli) -> Exit {
             app.common.file = path.map(load::in_folder).or(app.common.file);
             command::check::check(&app, &how).await
         }
-        Command::List { all, ask } => command::list::list(&app, all, ask).await,
+        Command::List { all, ask, as_clients, seen } => command::list::list(&app, all, ask, as_clients.then_some(&seen)).await,
+        Command::Serve(args) => command::serve::serve(&app, &args).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,
         Command::Run(args) => command::run::run(&app, &args).await,
         Command::DryRun(args) => command::dry_run::dry_run(&app, &args, false).await,
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
         Command::Runs(args) => command::runs::runs(&app, &args).await,
         Command::Show(args) => command::show::show(&app, &args).await,
+        Command::Approve(args) => command::approve::approve(&app, &args).await,
         Command::Resume(args) => command::resume::resume(&app, &args).await,
         Command::Fork(args) => command::fork::fork(&app, &args).await,
         Command::Journal { at, what } => command::journal::journal(&app, &at, what).await,
@@ -216,6 +218,12 @@ impl App {
     }
 }
 
+/// The option that names the journal which this command line names.
+fn journal_option(at: &JournalAt) -> String {
+    let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
+    journal.unwrap_or_default()
+}
+
 /// A run that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
@@ -225,19 +233,20 @@ pub(crate) struct Kept {
     pub(crate) resume: String,
     /// The command to which tools are added that may have changed.
     pub(crate) accepting: String,
+    /// The options of a command about what is kept there, with a blank before them; none where it is the usual place.
+    pub(crate) options: String,
 }
 
 impl App {
     /// The run of this id, and how this command line would take it up again.
     pub(crate) fn kept(&self, id: &str, at: &JournalAt) -> Kept {
         let resume = self.again(&format!("resume {}", shell_word(id)), at);
-        Kept { id: id.to_owned(), accepting: resume.clone(), resume }
+        Kept { id: id.to_owned(), accepting: resume.clone(), resume, options: journal_option(at) }
     }
 
     /// A command about this run that needs nothing but the journal.
     pub(crate) fn about(&self, word: &str, id: &str, at: &JournalAt) -> String {
-        let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
-        format!("toolwright {word} {}{}", shell_word(id), journal.unwrap_or_default())
+        format!("toolwright {word} {}{}", shell_word(id), journal_option(at))
     }
 
     /// A command with the options that this command line has for every command.
@@ -326,6 +335,17 @@ pub(crate) fn add_locks(config: &mut Config) {
         locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, lock_faults));
     }
     findings.extend(lock_faults.iter().map(|fault| fault.finding.clone()));
+}
+
+impl App {
+    /// Every file that the configuration is read from, or would be if it were there.
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
+        let user = paths::config_dir(|name| std::env::var_os(name)).map(|dir| dir.join("config.yaml"));
+        let configs = user.into_iter().chain(self.project_path());
+        configs
+            .flat_map(|path| ["toolwright.lock", "toolwright.learned.json"].map(|name| path.with_file_name(name)).into_iter().chain([path]))
+            .collect()
+    }
 }
 
 fn user_file() -> Option<(PathBuf, String, Layer)> {

@@ -8,9 +8,11 @@ use clap_complete::Shell;
 
 mod clients;
 mod kept;
+mod serve;
 
 pub(crate) use clients::{AddArgs, Client, ConnectArgs, TrustWord};
-pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use kept::{ApproveArgs, ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
 #[derive(Debug, Parser)]
@@ -93,7 +95,15 @@ pub(crate) enum Command {
         /// Ask every server, and compare what it says with toolwright.lock
         #[arg(long)]
         ask: bool,
+        /// As clients see them: their names there, and about how many tokens they cost
+        #[arg(long)]
+        as_clients: bool,
+        /// Which clients.
+        #[command(flatten)]
+        seen: SeenArgs,
     },
+    /// Serve the tools to MCP clients, over standard input and output or over HTTP
+    Serve(ServeArgs),
     /// Show what a tool takes, gives and does
     Describe {
         /// The tool's id
@@ -109,6 +119,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what a run did, step by step
     Show(ShowArgs),
+    /// List calls that wait for somebody's yes, or answer one
+    Approve(ApproveArgs),
     /// Take up a run that stopped: what is done is not done again
     Resume(ResumeArgs),
     /// Begin a new run with what an earlier one has up to a step

@@ -1,6 +1,7 @@
 //! One file a command. Each says what it did as an exit code; none of them ends the process.
 
 pub(crate) mod add;
+pub(crate) mod approve;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod connect;
@@ -19,5 +20,6 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod trust;

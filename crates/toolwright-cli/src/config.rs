@@ -14,6 +14,7 @@ pub(crate) mod members;
 pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod reconcile;
+pub(crate) mod serve;
 pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod units;
@@ -50,6 +51,8 @@ pub(crate) struct LoadedFile {
     pub(crate) root: Option<yaml::Node>,
     /// Its `policy` section.
     pub(crate) policy: Option<policy::PolicyEntry>,
+    /// Its `serve` section.
+    pub(crate) serve: Option<serve::ServeEntry>,
 }
 
 /// Everything the files say.

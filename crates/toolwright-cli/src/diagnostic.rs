@@ -94,6 +94,8 @@ pub(crate) enum Severity {
 pub(crate) enum Owner {
     /// The file itself: nothing in it can be trusted.
     File,
+    /// Serving: what stands in the way of it stands in the way of nothing else.
+    Serve,
     /// What is kept of MCP servers beside the file.
     Lock,
     /// One source, by its name in the file.

@@ -3,6 +3,7 @@
 //! Nothing that is wrong in one place takes down another: a source that cannot be asked, a tool that
 //! does not check and a composite that is refused stay visible with their reasons.
 
+mod audiences;
 mod composites;
 mod layers;
 mod learned;
@@ -16,8 +17,9 @@ mod servers;
 mod views;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use toolwright::{Catalog, Options, Registry, ToolDef, Value};
+use toolwright::{Catalog, HostChecks, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
 use crate::config::Config;
@@ -26,6 +28,7 @@ use crate::config::reader::Place;
 use crate::config::reconcile::ReconcileEntry;
 use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
+use crate::moment::WallClock;
 use crate::secret::Secrets;
 use crate::view::{SourceView, State, ToolView, Why};
 
@@ -119,7 +122,7 @@ impl Host {
         let mut build = Build {
             config: &config,
             grants,
-            registry: empty_registry(grants),
+            registry: empty_registry(grants, how.checks.clone()),
             tools: Vec::new(),
             claims: BTreeMap::new(),
             leaves: Vec::new(),
@@ -141,6 +144,7 @@ impl Host {
         build.register_leaves();
         build.overrides_of_nothing();
         build.policy_of_nothing();
+        build.audiences_of_nothing();
         build.learned_of_nothing();
         build.composites(needed.as_ref());
         let misnamed = build.allowed_of_nothing();
@@ -164,6 +168,11 @@ impl Host {
     /// The servers behind it, by the names of their sources; most may not have been started.
     pub(crate) fn servers(&self) -> impl Iterator<Item = (&str, &Upstream)> {
         self.servers.iter().map(|server| (server.source.as_str(), &server.upstream))
+    }
+
+    /// Servers that are no part of the host that took the place of this one.
+    pub(crate) fn servers_not_in(&self, next: &Self) -> Vec<Upstream> {
+        servers::not_in(&self.servers, &next.servers)
     }
 
     /// The tool of that id.
@@ -245,11 +254,15 @@ impl Build<'_> {
 }
 
 /// A registry without tools, with what composites may use.
-fn empty_registry(grants: &Grants) -> Registry {
-    let options = Options::new().policy(grants.policy());
+fn empty_registry(grants: &Grants, checks: Option<HostChecks>) -> Registry {
+    let policy = grants.policy();
+    let options = Options::new().policy(match checks {
+        Some(checks) => policy.checks(checks),
+        None => policy,
+    });
     // Events of tools are shown nowhere. Only outputs of a host can be refused, and there are none; the registry that
     // would stand here then lists nothing.
-    Registry::with_options(options.events(0)).unwrap_or_default()
+    Registry::with_options(options.events(0).clock(Arc::new(WallClock))).unwrap_or_default()
 }
 
 /// A finding as a reason.

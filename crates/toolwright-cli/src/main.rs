@@ -6,6 +6,7 @@
 mod amend;
 mod app;
 mod args;
+mod asking;
 mod beside;
 mod code;
 mod command;
@@ -26,6 +27,7 @@ mod ownership;
 mod paths;
 mod progress;
 mod secret;
+mod serving;
 mod style;
 mod trust;
 mod view;

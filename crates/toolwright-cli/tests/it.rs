@@ -4,6 +4,8 @@
 #[path = "it/world.rs"]
 mod world;
 
+#[path = "it/approve.rs"]
+mod approve;
 #[path = "it/arguments.rs"]
 mod arguments;
 #[path = "it/disk.rs"]
@@ -38,6 +40,8 @@ mod pictures;
 mod pins;
 #[path = "it/secrets.rs"]
 mod secrets;
+#[path = "it/serve.rs"]
+mod serve;
 #[path = "it/servers.rs"]
 mod servers;
 #[path = "it/strangers.rs"]

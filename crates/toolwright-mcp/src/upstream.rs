@@ -92,6 +92,11 @@ impl Upstream {
         &self.shared.spec.name
     }
 
+    /// Whether this is a handle on the very same server.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// What the server offers now. Starts it if need be; several servers can be asked at once.
     ///
     /// # Errors

@@ -10,6 +10,7 @@
 //! | S4 | arguments: limits; schema and repairs, unless a step is proved; for a step of a catalogue: `inspect` | [`enter`] |
 //! | S5 | `authorize` | [`enter`] |
 //! |  | for a step: the host's checks | [`perform`] |
+//! |  | where the host's rules want one: somebody's yes | [`approve`] |
 //! | S6, S7 | checkpoint, journal begin | [`record`] |
 //! | S8, S9 | started; execute, against cancellation | [`execute`] |
 //! | S10 | output: limits, schema, protocol | [`execute`] |
@@ -23,6 +24,7 @@ use std::pin::pin;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 
+use crate::composite::foreseen::Foreseen;
 use crate::composite::proof::Standing;
 use crate::diagnostics::EventKind;
 use crate::error::{CallError, EffectState, Fault};
@@ -36,11 +38,13 @@ use crate::schema::{Repair, SchemaIssue};
 use crate::tool::{Answer, ToolDef};
 use crate::value::Value;
 
+mod approve;
 mod execute;
 mod record;
 mod report;
 mod same;
 
+pub(crate) use approve::{definition, stated};
 use execute::execute;
 pub(crate) use execute::happened;
 pub(crate) use record::asked;
@@ -67,6 +71,8 @@ pub(crate) struct Passage {
     pub(crate) proved: bool,
     /// What is known of the answer's output.
     pub(crate) standing: Standing,
+    /// What somebody who is asked for a yes is shown beside the call.
+    pub(crate) foreseen: Option<Box<Foreseen>>,
 }
 
 /// Stages S1 to S5: may this call be made, with these arguments? Refusals are told.
@@ -296,6 +302,9 @@ async fn unrecorded<R: Runtime>(
     passage: &mut Passage,
     told: Option<&Told<'_, R>>,
 ) -> Result<(), CallError> {
+    if let Some(rule) = approve::rule(&call, tool) {
+        Box::pin(approve::unrecorded(frame, &call, tool, passage, rule)).await?;
+    }
     let began = frame.life.now();
     if let Some(told) = told {
         told.started(began);

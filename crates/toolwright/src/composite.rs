@@ -30,6 +30,7 @@ use crate::value::{Text, Value};
 pub(crate) mod compile;
 pub(crate) mod dry;
 pub(crate) mod effect;
+pub(crate) mod foreseen;
 mod form;
 pub(crate) mod lint;
 pub(crate) mod proof;

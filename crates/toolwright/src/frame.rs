@@ -18,7 +18,7 @@ use crate::composite::dry::StepOutputs;
 use crate::composite::effect::{EffectRecord, gather};
 use crate::diagnostics::{Diagnostics, EventName, Recorder, SpanFields, payload};
 use crate::error::{CallError, Fault};
-use crate::journal::{Journal, RunJournal, StepKey};
+use crate::journal::{Journal, Record, RunJournal, StepKey};
 use crate::limits::Limits;
 use crate::runtime::{Rt, Runtime};
 use crate::tool::BoxFuture;
@@ -129,6 +129,8 @@ pub(crate) struct Life {
     pub(crate) entered: u32,
     /// An outcome could not be written: what is recorded of the run has a hole.
     pub(crate) torn: AtomicBool,
+    /// What was asked in a run that no journal keeps, and what came of it.
+    pub(crate) asked: Mutex<Vec<Record>>,
 }
 
 impl Life {
@@ -145,6 +147,7 @@ impl Life {
             nesting,
             entered,
             torn: AtomicBool::new(false),
+            asked: Mutex::default(),
         }
     }
 }

@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use crate::approval::{Answer, Request};
 use crate::cancel::CancelToken;
 use crate::catalog::View;
 use crate::composer::Bound;
 use crate::composite::{CompositeBody, GateOf};
+use crate::frame::current_frame;
 use crate::journal::Eventually;
 use crate::refusal::Refusal;
 use crate::runtime::{Rt, Runtime};
@@ -262,25 +264,31 @@ impl<'g, R: Runtime> Gate<'g, R> {
 pub(crate) const CHECK_BROKE_DOWN: &str = "a check of the host broke down";
 
 type Resolve<R> = dyn Fn(&str) -> Option<ToolDef<R>> + Send + Sync;
+type Caller<R> = dyn Fn(&<R as Runtime>::Context) -> Text + Send + Sync;
 type Permission<R> = dyn Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send + Sync;
 
-/// Asks a person, or a policy that stands for one, whether a step with side effects may run.
+/// Asks a person, or a rule that stands for one, whether a call with side effects may be made.
+///
+/// What is asked, and what came of it, is kept by whoever asks: an approver that cannot get an answer says so, and never yes.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use toolwright::{Approver, BoxFuture, HostChecks, StepRequest};
+/// use toolwright::approval::{Answer, Request};
+/// use toolwright::{Approver, BoxFuture, HostChecks};
 /// /// Says yes to drafts and no to everything else.
 /// struct DraftsOnly;
 /// impl Approver for DraftsOnly {
-///     fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-///         Box::pin(async move { Ok(step.arguments.get("draft").and_then(|draft| draft.as_bool()) == Some(true)) })
+///     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+///         let draft = request.arguments.get("draft").and_then(|draft| draft.as_bool()) == Some(true);
+///         let answer = if draft { Answer::Yes { who: "drafts only".into() } } else { Answer::Nobody };
+///         Box::pin(async move { answer })
 ///     }
 /// }
-/// let checks = HostChecks::new().approval(Some(Arc::new(DraftsOnly)));
+/// let checks: HostChecks = HostChecks::new().approval(Some(Arc::new(DraftsOnly)));
 /// ```
-pub trait Approver<R: Runtime = Rt>: Send + Sync {
-    /// `Ok(true)` only for a yes. An error is a no.
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a, R>) -> BoxFuture<'a, Result<bool, String>>;
+pub trait Approver: Send + Sync {
+    /// What came of asking. Dropped when the answer came another way, or when nobody waits for it any more.
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
 }
 
 /// The host's checks in their fixed order: disabled, permission, approval.
@@ -298,27 +306,30 @@ pub trait Approver<R: Runtime = Rt>: Send + Sync {
 pub struct HostChecks<R: Runtime = Rt> {
     disabled: Vec<Text>,
     permission: Option<Arc<Permission<R>>>,
-    approval: Approval<R>,
+    caller: Option<Arc<Caller<R>>>,
+    approval: Approval,
 }
 
-enum Approval<R: Runtime> {
+#[derive(Clone)]
+enum Approval {
     NotNeeded,
-    Needed(Option<Arc<dyn Approver<R>>>),
+    Needed(Option<Arc<dyn Approver>>),
 }
 
 impl<R: Runtime> Clone for HostChecks<R> {
     fn clone(&self) -> Self {
-        let approval = match &self.approval {
-            Approval::NotNeeded => Approval::NotNeeded,
-            Approval::Needed(approver) => Approval::Needed(approver.clone()),
-        };
-        Self { disabled: self.disabled.clone(), permission: self.permission.clone(), approval }
+        Self {
+            disabled: self.disabled.clone(),
+            permission: self.permission.clone(),
+            caller: self.caller.clone(),
+            approval: self.approval.clone(),
+        }
     }
 }
 
 impl<R: Runtime> Default for HostChecks<R> {
     fn default() -> Self {
-        Self { disabled: Vec::new(), permission: None, approval: Approval::NotNeeded }
+        Self { disabled: Vec::new(), permission: None, caller: None, approval: Approval::NotNeeded }
     }
 }
 
@@ -358,9 +369,29 @@ impl<R: Runtime> HostChecks<R> {
     /// A nested composite is not asked for: its own steps are. It is asked for as a whole when they go through another
     /// gate, where nobody might ask, and when none of them has the effect that the policy says the composite has.
     #[must_use]
-    pub fn approval(mut self, approver: Option<Arc<dyn Approver<R>>>) -> Self {
+    pub fn approval(mut self, approver: Option<Arc<dyn Approver>>) -> Self {
         self.approval = Approval::Needed(approver);
         self
+    }
+
+    /// Who calls, in words for whoever is asked: [`Request::caller`].
+    #[must_use]
+    pub fn caller(mut self, caller: impl Fn(&R::Context) -> Text + Send + Sync + 'static) -> Self {
+        self.caller = Some(Arc::new(caller));
+        self
+    }
+
+    /// The question about a step, as it stands.
+    fn question(&self, step: &StepRequest<'_, R>) -> Request {
+        let (run, path) = current_frame().map(|frame| (frame.run_id(), Text::from(frame.path()))).unwrap_or_default();
+        let mut request = Request::new(format!("{run}/{path}"), run, step.name, step.arguments.clone());
+        request.path = path;
+        request.description = step.tool.description().into();
+        request.effect = step.tool.effect().cloned();
+        if let Some(caller) = &self.caller {
+            request.caller = caller(step.context);
+        }
+        request
     }
 
     async fn decide(&self, step: &StepRequest<'_, R>) -> Result<(), Refusal> {
@@ -390,10 +421,14 @@ impl<R: Runtime> HostChecks<R> {
             let message = format!("approval for step tool \"{tool}\" was {how}");
             Err(Refusal::new("approval_rejected", message).help("change what the step would do, or ask again"))
         };
-        match approver.ask(step).await {
-            Ok(true) => Ok(()),
-            Ok(false) => rejected("rejected".into()),
-            Err(reason) => rejected(format!("not given: {reason}")),
+        let question = self.question(step);
+        match approver.ask(&question).await {
+            Answer::Yes { .. } => Ok(()),
+            Answer::No { reason, .. } if reason.is_empty() => rejected("rejected".into()),
+            Answer::No { reason, .. } => rejected(format!("rejected: {reason}")),
+            Answer::Nobody => rejected("not given: there is nobody to ask".into()),
+            Answer::Expired => rejected("not given: nobody answered in time".into()),
+            Answer::Later => rejected("not given: nobody answered yet, and a step's check does not wait".into()),
         }
     }
 

@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use crate::approval::{Answered, Approval, Asked};
 use crate::tool::BoxFuture;
 use crate::value::Text;
 
@@ -167,6 +168,11 @@ impl JournalError {
         Self::new(JournalErrorKind::Ended, reason)
     }
 
+    /// A journal that does not keep what was asked and answered.
+    pub fn no_approvals() -> Self {
+        Self::unwritable("it keeps no approvals")
+    }
+
     /// No run has this id.
     pub fn unknown_run(run: &str) -> Self {
         Self::new(JournalErrorKind::Unknown, format!("there is no run `{}`", crate::cut(run, 80)))
@@ -256,6 +262,18 @@ pub trait Journal: Send + Sync {
         false
     }
 
+    /// Writes an answer to a question that a run asked. Needs no claim: whoever waits for it finds it with
+    /// [`RunJournal::approvals`], and a run that stopped does when it goes on. [`answer_fits`](crate::approval::answer_fits) says
+    /// whether it may be written, in one step with writing it.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Unknown`] when there is no such run or question, [`JournalErrorKind::NotInDoubt`] when it was answered
+    /// before or its time is over. By default a journal keeps no approvals.
+    fn answer(&self, run: &str, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        let _ = (run, answered);
+        Eventually::Now(Err(JournalError::no_approvals()))
+    }
+
     /// Tells one journal from another in this process, so that a run that is begun again inside itself is refused and does
     /// not take itself over. Handles of one journal say the same; a journal that wraps another says what that one says.
     fn identity(&self) -> usize {
@@ -307,6 +325,32 @@ pub trait RunJournal: Send + Sync {
     /// # Errors
     /// As [`Journal::resolve`].
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>>;
+
+    /// Everything that was asked in this run, and what became of it. Asked again and again while a call waits.
+    ///
+    /// # Errors
+    /// Nothing is asked, and the call is not made. By default a journal keeps no approvals.
+    fn approvals(&self) -> Eventually<'_, Result<Vec<Approval>, JournalError>> {
+        Eventually::Now(Err(JournalError::no_approvals()))
+    }
+
+    /// Writes a question. Nobody is asked before it is kept for good.
+    ///
+    /// # Errors
+    /// Nothing is asked, and the call is not made. By default a journal keeps no approvals.
+    fn ask(&self, asked: Asked) -> Eventually<'_, Result<(), JournalError>> {
+        let _ = asked;
+        Eventually::Now(Err(JournalError::no_approvals()))
+    }
+
+    /// Writes what came of asking, as [`Journal::answer`] does.
+    ///
+    /// # Errors
+    /// As [`Journal::answer`].
+    fn answer(&self, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        let _ = answered;
+        Eventually::Now(Err(JournalError::no_approvals()))
+    }
 
     /// A call's future was dropped after its intent was written and before its outcome was: what it did is not known.
     /// A call without an outcome is treated the same; it only tells at once that nobody is at work on it any more.

@@ -66,6 +66,15 @@ pub const VALUE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Milliseconds that a cancelled tool with side effects has to answer, unless the host says otherwise.
 pub const CANCEL_GRACE_MS: u64 = 5_000;
 
+/// Milliseconds between two looks whether somebody else answered a question that a call waits for.
+pub const APPROVAL_POLL_MS: u64 = 250;
+
+/// Calls beside the one that is asked about that one yes may cover; further ones are asked about when their turn comes.
+pub const APPROVAL_COVERS_MAX: usize = 100;
+
+/// How often one call is begun, when what is recorded of it changes meanwhile.
+pub const CALL_BEGINS_MAX: usize = 8;
+
 /// Findings of one schema check that are reported.
 pub const SCHEMA_ISSUES_MAX: usize = 20;
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::approval::Approvals;
 use crate::gate::HostChecks;
 use crate::limits::{self, Limits};
 use crate::runtime::{Rt, Runtime};
@@ -34,6 +35,7 @@ pub struct Policy<R: Runtime = Rt> {
     pub(crate) hidden: BTreeSet<Text>,
     pub(crate) raised: BTreeMap<Text, Effect>,
     pub(crate) checks: Option<HostChecks<R>>,
+    pub(crate) approvals: Option<Arc<Approvals<R>>>,
     pub(crate) limits: Limits,
     pub(crate) depth: u32,
     pub(crate) calls: u32,
@@ -70,6 +72,7 @@ impl<R: Runtime> Clone for Policy<R> {
             hidden: self.hidden.clone(),
             raised: self.raised.clone(),
             checks: self.checks.clone(),
+            approvals: self.approvals.clone(),
             limits: self.limits.clone(),
             depth: self.depth,
             calls: self.calls,
@@ -93,6 +96,7 @@ impl<R: Runtime> Default for Policy<R> {
             hidden: BTreeSet::new(),
             raised: BTreeMap::new(),
             checks: None,
+            approvals: None,
             limits: Limits::default(),
             depth: limits::COMPOSITE_DEPTH_MAX,
             calls: limits::CALL_DEPTH_MAX,
@@ -203,6 +207,12 @@ impl<R: Runtime> Policy<R> {
     /// Checks before each step.
     pub fn checks(mut self, checks: HostChecks<R>) -> Self {
         self.checks = Some(checks);
+        self
+    }
+
+    /// Which tools ask before they run, whom, and how long.
+    pub fn approvals(mut self, approvals: Approvals<R>) -> Self {
+        self.approvals = if approvals.is_empty() { None } else { Some(Arc::new(approvals)) };
         self
     }
 

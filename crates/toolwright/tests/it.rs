@@ -7,6 +7,8 @@
     reason = "what the tests stand on are tests too, and they read their case files"
 )]
 
+#[path = "it/approving.rs"]
+mod approving;
 #[path = "it/arguments.rs"]
 mod arguments;
 #[path = "it/brute.rs"]

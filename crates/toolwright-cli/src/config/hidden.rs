@@ -1,4 +1,4 @@
-//! Which bytes of a file must not be quoted: what is written under `env` and `headers`, under members of a source that
+//! Which bytes of a file must not be quoted: what is written under `env` and `headers` and as a token of an audience, under members of a source that
 //! nobody knows (a misspelt `env`), and logins in addresses.
 //!
 //! A mistake is shown with the lines around it, and the line around it may hold a token.
@@ -18,10 +18,18 @@ pub(crate) fn spans(file: &str, root: Option<&Node>) -> Vec<Span> {
         Some(root) => {
             spans.append(&mut in_tree(file, root));
             spans.append(&mut in_sources(root));
+            spans.extend(tokens(root));
         }
         None => spans.append(&mut in_lines(file)),
     }
     spans
+}
+
+/// Tokens of audiences.
+fn tokens(root: &Node) -> Vec<Span> {
+    let audiences = root.get("serve").and_then(|serve| serve.get("audiences")).and_then(Node::entries).unwrap_or_default();
+    let tokens = audiences.iter().filter_map(|audience| audience.value.get("tokens")?.entries()).flatten();
+    tokens.map(|token| token.value.span.clone()).collect()
 }
 
 /// Values of members that mean nothing in an entry of a source.

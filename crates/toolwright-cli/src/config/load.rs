@@ -9,7 +9,7 @@ use super::expand::Environment;
 use super::members::FILE;
 use super::reader::Reader;
 use super::yaml::{self, Entry, Node, Problem};
-use super::{Config, Layer, LoadedFile, composite, mcp_servers, policy, source, tool};
+use super::{Config, Layer, LoadedFile, composite, mcp_servers, policy, serve, source, tool};
 use crate::code;
 use crate::diagnostic::{Finding, Owner, SourceText};
 
@@ -91,7 +91,7 @@ pub(crate) fn add(config: &mut Config, source: &Arc<SourceText>, path: &Path, la
     let mut reader = Reader::new(source, environment);
     let (root, problems) = yaml::parse(source.text());
     let mut hidden = super::hidden::spans(source.text(), root.as_ref());
-    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, root: None, policy: None };
+    let mut file = LoadedFile { source: Arc::clone(source), path: path.to_path_buf(), layer, root: None, policy: None, serve: None };
     for problem in problems {
         reader.findings.push(finding(problem, source, root.as_ref()));
     }
@@ -126,7 +126,7 @@ fn finding(problem: Problem, source: &Arc<SourceText>, root: Option<&Node>) -> F
 
 fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, root: &Node, base: &Path) {
     // A client's own file may hold anything else; what it says to that client is not for us.
-    let ours = ["sources", "tools", "composites", "policy"];
+    let ours = ["sources", "tools", "composites", "policy", "serve"];
     reader.lenient = root.get("mcpServers").is_some() && !ours.iter().any(|name| root.get(name).is_some());
     for member in reader.members(root, &FILE).unwrap_or_default() {
         match member.key.as_str() {
@@ -152,6 +152,7 @@ fn members(reader: &mut Reader<'_>, config: &mut Config, file: &mut LoadedFile, 
                     config.composites.extend(composite::read(reader, entry));
                 }
             }
+            "serve" => file.serve = serve::read(reader, member, base),
             "policy" => file.policy = policy::read(reader, member, root, &|id| config.renamed(id)),
             _ => {}
         }

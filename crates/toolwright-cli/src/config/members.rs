@@ -1,6 +1,10 @@
 //! Every member that `toolwright.yaml` knows, once: the reader refuses what is not here, and the
 //! JSON Schema for editors is made of it.
 
+mod serve;
+
+pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_APPROVALS, SERVE_LIMITS};
+
 /// A member of a mapping in the file.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -79,6 +83,7 @@ pub(crate) const FILE: Shape = Shape {
             "tools whose body is a list of steps, by id",
         ),
         member("policy", r##"{"$ref": "#/$defs/policy"}"##, "what composites may do; counts once accepted with `toolwright trust`"),
+        member("serve", r##"{"$ref": "#/$defs/serve"}"##, "what `toolwright serve` offers to clients, and to whom"),
         member("$schema", TEXT, "where an editor finds the JSON Schema of this file"),
     ],
 };
@@ -292,13 +297,29 @@ pub(crate) const POLICY: Shape = Shape {
     members: &[
         member(
             "sideEffectingTools",
-            r#"{"type": "array", "items": {"type": "string"}}"#,
-            "tools with side effects that composites may use",
+            r##"{"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/listedTool"}]}}"##,
+            "tools with side effects that composites may use, and which of them ask before they run",
         ),
         member(
             "validateEveryStep",
             FLAG,
             "validate every step, also where what it gets is proved to fit; counts without `toolwright trust`",
+        ),
+    ],
+};
+
+/// A tool in the policy's list, with when it asks.
+pub(crate) const LISTED_TOOL: Shape = Shape {
+    what: "a listed tool",
+    def: "listedTool",
+    required: &["tool"],
+    doc: "a tool with side effects that composites may use, and that asks before it runs",
+    members: &[
+        member("tool", TEXT, "the tool's id"),
+        member(
+            "approve",
+            r#"{"enum": ["always", "once-per-plan", "never"], "enumDescriptions": ["somebody says yes before every call", "one yes is for a call and for those after it in the same composite whose arguments are known by then", "nobody is asked"]}"#,
+            "when somebody must say yes before it runs, also when it is called by its name; absent = never",
         ),
     ],
 };
@@ -333,7 +354,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 14] = [
+pub(crate) const SHAPES: [&Shape; 20] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -346,6 +367,12 @@ pub(crate) const SHAPES: [&Shape; 14] = [
     &COMPOSITE,
     &STEP,
     &POLICY,
+    &LISTED_TOOL,
+    &SERVE,
+    &AUDIENCE,
+    &OAUTH,
+    &SERVE_APPROVALS,
+    &SERVE_LIMITS,
     &EXAMPLE,
     &EFFECT,
 ];

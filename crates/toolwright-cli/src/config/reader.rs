@@ -271,7 +271,7 @@ impl<'e> Reader<'e> {
     /// ` of the source x`, for messages that stand alone in a log.
     fn owned_by(&self) -> String {
         match &self.owner {
-            Owner::File | Owner::Lock => String::new(),
+            Owner::File | Owner::Lock | Owner::Serve => String::new(),
             Owner::Source(name) => format!(" of the source `{name}`"),
             Owner::Tool(id) => format!(" of the tool `{id}`"),
             Owner::Composite(id) => format!(" of the composite `{id}`"),

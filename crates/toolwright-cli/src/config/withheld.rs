@@ -5,7 +5,7 @@ use super::yaml::{Kind, Node};
 use crate::diagnostic::{Edit, Finding, Span};
 
 /// Members whose value counts for safety.
-const SAFETY: [&str; 7] = ["effect", "class", "impact", "trust", "policy", "sideEffectingTools", "validateEveryStep"];
+const SAFETY: [&str; 8] = ["effect", "class", "impact", "trust", "policy", "sideEffectingTools", "validateEveryStep", "serve"];
 
 /// Takes away the changes that would write such a member, change what it says, or make it count.
 pub(crate) fn withhold(findings: &mut [Finding], root: &Node) {

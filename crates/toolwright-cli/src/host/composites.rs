@@ -216,7 +216,7 @@ impl Build<'_> {
 
     /// What the core says about a composite that is not taken in.
     fn look(&mut self, composite: Composite) -> Option<RegisterError> {
-        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, empty_registry(self.grants)));
+        let (seen, mut scratch) = self.scratch.take().unwrap_or_else(|| (0, empty_registry(self.grants, None)));
         for tool in self.tools.iter().skip(seen) {
             // What one registry took in, another takes as well.
             let _ = scratch.register(tool.clone());

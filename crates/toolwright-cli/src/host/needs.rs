@@ -37,6 +37,7 @@ impl Needs {
     pub(crate) fn has(&self, owner: &Owner) -> bool {
         match owner {
             Owner::File => true,
+            Owner::Serve => false,
             // Whatever needs a server that it blocks says so itself.
             Owner::Lock => false,
             Owner::Source(name) => self.sources.contains(name),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use toolwright::HostChecks;
 use toolwright_mcp::upstream::{Changed, Listing, Questions, ServerSpec, Upstream, UpstreamError};
 
 use super::needs::Needs;
@@ -21,25 +22,30 @@ pub(crate) struct Opening<'a> {
     pub(super) want: &'a Want,
     questions: Option<Arc<dyn Questions>>,
     before: Option<&'a Host>,
+    pub(super) checks: Option<HostChecks>,
 }
 
 impl<'a> Opening<'a> {
     /// With nobody to ask, and nothing before it.
     pub(crate) fn new(grants: &'a Grants, want: &'a Want) -> Self {
-        Self { grants, want, questions: None, before: None }
+        Self { grants, want, questions: None, before: None, checks: None }
     }
 
     /// With somebody who is asked what servers ask while they work.
-    #[expect(dead_code, reason = "for the command that serves")]
     pub(crate) fn questions(mut self, questions: Arc<dyn Questions>) -> Self {
         self.questions = Some(questions);
         self
     }
 
     /// In the place of another host: servers that are the same go on.
-    #[expect(dead_code, reason = "for the command that serves")]
     pub(crate) fn after(mut self, before: &'a Host) -> Self {
         self.before = Some(before);
+        self
+    }
+
+    /// With checks before each step of a composite.
+    pub(crate) fn checks(mut self, checks: HostChecks) -> Self {
+        self.checks = Some(checks);
         self
     }
 
@@ -151,4 +157,10 @@ async fn one(config: &Config, how: &Opening<'_>, needed: Option<&Needs>, source:
 /// Ends every server; comes back when nothing of them is left.
 pub(super) async fn close(servers: &[Server]) {
     join_all(servers.iter().map(|server| server.upstream.shutdown())).await;
+}
+
+/// Servers of `old` that did not go on in `new`.
+pub(super) fn not_in(old: &[Server], new: &[Server]) -> Vec<Upstream> {
+    let gone = old.iter().filter(|server| !new.iter().any(|other| other.print == server.print));
+    gone.map(|server| server.upstream.clone()).collect()
 }

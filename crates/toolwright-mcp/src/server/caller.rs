@@ -13,6 +13,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// A caller of that name and audience; either may be empty.
+    pub fn new(principal: impl Into<Text>, audience: impl Into<Text>) -> Self {
+        Self { principal: principal.into(), audience: audience.into() }
+    }
+
     /// The context of every call that this client makes.
     pub(crate) fn context(&self) -> Context {
         if *self == Self::default() {

@@ -8,19 +8,22 @@ use std::sync::atomic::Ordering;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 
+use super::approve::{self, Kept};
 use super::execute::panic_message;
 use super::{Passage, execute, forgotten, happened, quietly, report, within_limits};
+use crate::approval::Approve;
 use crate::error::{CallError, EffectState, Fault, OutputError};
 use crate::frame::{Call, Frame, Host};
 use crate::journal::{
-    Admission, Begin, BeginMore, Doubt, Eventually, Failure, Finish, FinishMore, JournalError, Recorded, Resolution, RunJournal, StepKey,
-    Verdict,
+    Admission, Begin, BeginMore, Doubt, Eventually, Failure, Finish, FinishMore, JournalError, JournalErrorKind, Recorded, Resolution,
+    RunJournal, StepKey, Verdict,
 };
 use crate::lifecycle::hooks::guarded;
+use crate::limits;
 use crate::runtime::Runtime;
 use crate::tool::answer::More;
 use crate::tool::{Aftermath, Answer, Begun, BoxFuture, Reconciled, ToolDef};
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 /// Execution between two records of the journal.
 pub(super) async fn recorded<R: Runtime>(
@@ -43,7 +46,9 @@ pub(super) async fn recorded<R: Runtime>(
         passage.now = None;
         frame.nested.began_at(call.step, checkpoint);
     }
-    let begin = intent(frame, tool, passage, &key, checkpoint.clone());
+    // Of a call that needs a yes, the journal says first whether it would run at all.
+    let rule = approve::rule(&call, tool);
+    let begin = intent(frame, tool, passage, &key, checkpoint.clone(), rule.map(|_| Text::new()));
     let mut began = begin.at;
     let admission = match asking(|| journal.begin(begin)) {
         Eventually::Now(admission) => admission,
@@ -56,7 +61,7 @@ pub(super) async fn recorded<R: Runtime>(
         Ok(Admission::Proceed { .. }) => {}
         Ok(admission) => {
             began = None;
-            let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone())).await?;
+            let asked = Box::pin(not_new(journal, frame, &call, tool, passage, admission, checkpoint.clone(), rule)).await?;
             if asked == Asked::Answered {
                 return Ok(());
             }
@@ -128,7 +133,14 @@ fn checkpoint<R: Runtime>(call: &Call<R>, tool: &ToolDef<R>) -> Result<Option<Va
     }
 }
 
-fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, key: &StepKey, checkpoint: Option<Value>) -> Begin {
+fn intent<R: Runtime>(
+    frame: &Frame,
+    tool: &ToolDef<R>,
+    passage: &Passage,
+    key: &StepKey,
+    checkpoint: Option<Value>,
+    approval: Option<Text>,
+) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
     begin.at = passage.now.or_else(|| frame.life.now());
     begin.fingerprint = tool.0.fingerprint;
@@ -136,10 +148,11 @@ fn intent<R: Runtime>(frame: &Frame, tool: &ToolDef<R>, passage: &mut Passage, k
         begin.composite = true;
         (composite.written().clone(), composite.reached())
     });
-    if spec.is_some() || checkpoint.is_some() || !passage.repairs.is_empty() {
-        let repairs = std::mem::take(&mut passage.repairs);
+    if spec.is_some() || checkpoint.is_some() || approval.is_some() || !passage.repairs.is_empty() {
+        // It may have to be written once more.
+        let repairs = passage.repairs.clone();
         let (spec, tools) = spec.map_or((None, Vec::new()), |(spec, tools)| (Some(spec), tools));
-        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint, tools, forked: None }));
+        begin.more = Some(Box::new(BeginMore { repairs, spec, checkpoint, tools, forked: None, approval }));
     }
     begin
 }
@@ -152,7 +165,8 @@ enum Asked {
     Begun,
 }
 
-/// The journal has something of this call already.
+/// The journal has something of this call already, or somebody must say yes to it first.
+#[expect(clippy::too_many_arguments, reason = "it begins a call anew, with everything that a call begins with")]
 async fn not_new<R: Runtime>(
     journal: &dyn RunJournal,
     frame: &Frame,
@@ -161,12 +175,37 @@ async fn not_new<R: Runtime>(
     passage: &mut Passage,
     admission: Admission,
     checkpoint: Option<Value>,
+    rule: Option<Approve>,
 ) -> Result<Asked, CallError> {
-    let doubt = match admission {
-        Admission::Proceed { .. } => return Ok(Asked::Begun),
-        Admission::InDoubt(doubt) => doubt,
-        settled => return settled_by(settled, frame, call, tool, passage),
-    };
+    let mut admission = admission;
+    // Asked once more when what was recorded changed meanwhile.
+    for _ in 0..limits::CALL_BEGINS_MAX {
+        let approval = match admission {
+            Admission::Proceed { .. } => return Ok(Asked::Begun),
+            Admission::Unapproved => match rule {
+                Some(rule) => Some(approve::approved(Kept::Journal(journal), frame, call, tool, passage, rule).await?),
+                None => return settled_by(Admission::Unapproved, frame, call, tool, passage),
+            },
+            Admission::InDoubt(doubt) => {
+                found_out(journal, frame, call, tool, doubt).await?;
+                rule.map(|_| Text::new())
+            }
+            settled => return settled_by(settled, frame, call, tool, passage),
+        };
+        let begin = intent(frame, tool, passage, &call.key(), checkpoint.clone(), approval);
+        admission = asked(|| journal.begin(begin)).await.map_err(unstarted)?;
+    }
+    settled_by(admission, frame, call, tool, passage)
+}
+
+/// Asks the world what became of a call in doubt, and writes it down.
+async fn found_out<R: Runtime>(
+    journal: &dyn RunJournal,
+    frame: &Frame,
+    call: &Call<R>,
+    tool: &ToolDef<R>,
+    doubt: Box<Doubt>,
+) -> Result<(), CallError> {
     // Whoever is at work on it may have its effect after the world was asked.
     if doubt.at_work {
         return Err(in_doubt(frame, doubt));
@@ -175,12 +214,7 @@ async fn not_new<R: Runtime>(
     if let Verdict::Happened(Some(output)) = &resolution.verdict {
         fits(frame, call, tool, output)?;
     }
-    asked(|| journal.resolve(&call.key(), resolution)).await.map_err(unstarted)?;
-    let begin = intent(frame, tool, passage, &call.key(), checkpoint);
-    match asked(|| journal.begin(begin)).await.map_err(unstarted)? {
-        Admission::Proceed { .. } => Ok(Asked::Begun),
-        settled => settled_by(settled, frame, call, tool, passage),
-    }
+    asked(|| journal.resolve(&call.key(), resolution)).await.map_err(unstarted)
 }
 
 fn settled_by<R: Runtime>(
@@ -203,6 +237,10 @@ fn settled_by<R: Runtime>(
         Admission::Failed(failure) => Err(Fault::FailedBefore { failure, tool: tool.0.name.clone() }.into()),
         Admission::Diverged(divergence) => Err(Fault::Diverged { divergence }.into()),
         Admission::InDoubt(doubt) => Err(in_doubt(frame, doubt)),
+        Admission::Unapproved => {
+            let why = "somebody's yes to the call was used by something else meanwhile";
+            Err(unstarted(JournalError::new(JournalErrorKind::Claimed, why)))
+        }
     }
 }
 

@@ -357,7 +357,7 @@ async fn ended(frame: &Frame, outcome: Result<ToolResult, CallError>) -> Result<
     let end = match &outcome {
         _ if frame.life.torn.load(std::sync::atomic::Ordering::Acquire) => None,
         Ok(_) => Some(End::ok()),
-        Err(error) if error.waits_for_an_answer() => None,
+        Err(error) if error.waits_for_an_answer() || error.waits_for_approval() => None,
         Err(error) => Some(End::failed(error.public_code())),
     };
     let ended = match (frame.life.journal.get(), end) {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Catalog, Invocation, Registered, ToolResult, View};
+use crate::approval::{Answered, Approval, Asked};
 use crate::call;
 use crate::cancel::CancelToken;
 use crate::composite::{Composite, CompositeBody, EffectRecord};
@@ -532,6 +533,10 @@ impl Journal for Accepting {
         self.journal.keeps_secrets()
     }
 
+    fn answer(&self, run: &str, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        self.journal.answer(run, answered)
+    }
+
     fn identity(&self) -> usize {
         self.journal.identity()
     }
@@ -551,6 +556,18 @@ impl RunJournal for AcceptingRun {
 
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         self.run.resolve(key, resolution)
+    }
+
+    fn approvals(&self) -> Eventually<'_, Result<Vec<Approval>, JournalError>> {
+        self.run.approvals()
+    }
+
+    fn ask(&self, asked: Asked) -> Eventually<'_, Result<(), JournalError>> {
+        self.run.ask(asked)
+    }
+
+    fn answer(&self, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        self.run.answer(answered)
     }
 
     fn abandoned(&self, key: &StepKey) {

@@ -219,8 +219,8 @@ assert_eq!(error.code(), "approval_unavailable");
         "The person, or the rule that stands for one, said no or did not answer.",
         rust(r#"struct Never;
 impl Approver for Never {
-    fn ask<'a>(&'a self, _step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(std::future::ready(Ok(false)))
+    fn ask<'a>(&'a self, _: &'a approval::Request) -> BoxFuture<'a, approval::Answer> {
+        Box::pin(std::future::ready(approval::Answer::No { who: "ann".into(), reason: "".into() }))
     }
 }
 
@@ -232,6 +232,52 @@ let error = registry.seal().invoke(Invocation::new("c", json!({})), ()).await.un
 assert_eq!(error.code(), "approval_rejected");
 "#),
         "Change what would be done, or ask again.";
+    "approval_required", "a call waits for somebody's yes",
+        "The host's rules want a yes before this tool runs, and whoever is asked answers later. The question is in the journal; nothing of the call ran. The run waits, and goes on when the answer is there.",
+        rust(r#"struct Later;
+impl Approver for Later {
+    fn ask<'a>(&'a self, _: &'a approval::Request) -> BoxFuture<'a, approval::Answer> {
+        Box::pin(std::future::ready(approval::Answer::Later))
+    }
+}
+
+let approvals = approval::Approvals::new().tool("send", approval::Approve::Always).approver(Arc::new(Later));
+let mut registry = Registry::with_policy(Policy::new().approvals(approvals));
+registry.register(tool("send", "Sends it").writes().run_json(echo)).unwrap();
+let call = Invocation::new("send", json!({})).journal(Arc::new(MemoryJournal::new()));
+let error = registry.seal().invoke(call, ()).await.unwrap_err();
+assert_eq!(error.code(), "approval_required");
+"#),
+        "`toolwright approve` lists what waits and takes the answer; then `toolwright resume` goes on with the run.";
+    "approval_denied", "a call needed somebody's yes and did not get it",
+        "Whoever was asked said no, or there was nobody to ask, which means no too. Nothing of the call ran. The journal has who decided and by which rule.",
+        rust(r#"let approvals = approval::Approvals::new().tool("send", approval::Approve::Always);
+let mut registry = Registry::with_policy(Policy::new().approvals(approvals));
+registry.register(tool("send", "Sends it").writes().run_json(echo)).unwrap();
+let error = registry.seal().invoke(Invocation::new("send", json!({})), ()).await.unwrap_err();
+assert_eq!(error.code(), "approval_denied");
+"#),
+        "Change what the call would do, or let it be run where somebody can be asked. Another attempt asks again.";
+    "approval_expired", "nobody said yes in time",
+        "A question stands for as long as the host says, and so does a yes that is not used. Nothing of the call ran.",
+        rust(r#"struct Gone;
+impl Approver for Gone {
+    fn ask<'a>(&'a self, _: &'a approval::Request) -> BoxFuture<'a, approval::Answer> {
+        Box::pin(std::future::ready(approval::Answer::Expired))
+    }
+}
+
+let approvals = approval::Approvals::new().tool("send", approval::Approve::Always).approver(Arc::new(Gone));
+let mut registry = Registry::with_policy(Policy::new().approvals(approvals));
+registry.register(tool("send", "Sends it").writes().run_json(echo)).unwrap();
+let error = registry.seal().invoke(Invocation::new("send", json!({})), ()).await.unwrap_err();
+assert_eq!(error.code(), "approval_expired");
+"#),
+        "Run it again: the next attempt asks again.";
+    "approval_mismatch", "a call is not the one that was approved",
+        "A yes is for exactly what was shown: the tool, its final arguments, the plan around it, the caller. When one of these is another one by the time the call is made, that yes counts no more. Nothing of the call ran.",
+        told("a tool that, after somebody's yes, calls another one with other arguments than those that were shown", "toolwright"),
+        "Look at what changed. The next attempt asks again, and shows what the call would do now.";
     "no_step_decision", "nobody can inspect a step",
         "Some tool inspects every decision, and the application's types cannot make a decision for a step. A composite would be a way around that tool's veto.",
         rust(r#"struct ByModelOnly;

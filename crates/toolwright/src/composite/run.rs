@@ -3,8 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use super::effect::{EffectRecord, StepRecord, gather};
+use super::foreseen::{Foreseen, Later};
 use super::proof::{self, Standing};
 use super::{CompositeBody, GateOf, Program, Step};
+use crate::approval::Approve;
 use crate::call::{self, Passage};
 use crate::diagnostics::{EventName, payload};
 use crate::error::{CallError, EffectState, Fault, OutputError, StepError, Unresolved};
@@ -222,6 +224,7 @@ impl<'a, R: Runtime> Running<'a, R> {
             return Ok(());
         }
         let side_effects = verdict == Chainability::Listed;
+        self.passage.foreseen = if side_effects { self.foreseen(index, name, &tool, input) } else { None };
         if frame.diagnostics.is_disabled() {
             call::perform(frame, call, &tool, &mut self.passage, Some(self.gate)).await?;
         } else {
@@ -245,6 +248,20 @@ impl<'a, R: Runtime> Running<'a, R> {
             }
         }
         Ok(())
+    }
+
+    /// What somebody who is asked about this step is shown beside it; none when nobody is asked.
+    fn foreseen(&self, index: usize, name: &StepName, tool: &ToolDef<R>, input: &Value) -> Option<Box<Foreseen>> {
+        let approvals = self.scope.host.view.as_ref()?.options.policy.approvals.as_deref()?;
+        let rule = call::stated(approvals, &name.tool, tool)?;
+        let mut foreseen = Foreseen { covers: Vec::new(), done: self.effects.clone() };
+        if let (Approve::OncePerPlan, Gate::Catalog { view, links }) = (rule, self.gate) {
+            let path = self.scope.frame.node.parent.as_ref().map(|(parent, step)| parent.path(*step)).unwrap_or_default();
+            let values = Values { input: Some(input), outputs: &self.outputs };
+            let later = Later { approvals, view, links, program: self.program, path: &path, from: index + 1, values };
+            later.gather(0, &mut foreseen.covers);
+        }
+        Some(Box::new(foreseen))
     }
 
     /// Whether the step's arguments, as they are now, are known to fit. Behind a composer's gate nothing is: who knows what

@@ -125,12 +125,22 @@ fn refusal_message(refusal: &crate::refusal::Refusal) -> String {
         "step_disabled" => "its tool is switched off here".into(),
         "approval_unavailable" => "it needs somebody's yes, and nobody can be asked".into(),
         "approval_rejected" => "nobody said yes to it".into(),
+        "approval_required" => "it needs somebody's yes, and waits for it".into(),
+        "approval_denied" => match refusal.details.as_ref().and_then(|details| details.get("reason")?.as_str()) {
+            Some(reason) if !reason.is_empty() => format!("somebody said no to it: {}", crate::cut(reason, 300)),
+            Some(_) => "somebody said no to it".into(),
+            None => "it needs somebody's yes, and nobody can be asked".into(),
+        },
+        "approval_expired" => "it needed somebody's yes, and the time for it is over".into(),
+        "approval_mismatch" => "it would do something else than what was approved".into(),
+        "catalog_changed" => "a tool that it uses has changed".into(),
         _ => refusal.message.clone(),
     }
 }
 
 fn speaks_to_the_host(refusal: &crate::refusal::Refusal) -> bool {
-    refusal.message.starts_with(CHECK_BROKE_DOWN) || refusal.code == "step_disabled" || refusal.code == "approval_unavailable"
+    refusal.message.starts_with(CHECK_BROKE_DOWN)
+        || matches!(refusal.code.as_str(), "step_disabled" | "approval_unavailable" | "approval_required" | "catalog_changed")
 }
 
 /// Rules about steps name the tools in them; the others speak of the call.

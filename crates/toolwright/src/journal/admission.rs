@@ -42,6 +42,8 @@ pub enum Admission {
     Failed(Box<Failure>),
     /// Another call is recorded under this key. Nothing runs.
     Diverged(Box<Divergence>),
+    /// It would run, and needs somebody's yes that it has not, or that an earlier attempt used.
+    Unapproved,
 }
 
 /// A call of which nobody knows whether its effect happened.
@@ -235,6 +237,8 @@ impl<'a> Standing<'a> {
 /// | somebody answered: it did not happen | run | run | run |
 /// | a fork has it without its outcome | in doubt | in doubt | in doubt |
 ///
+/// A call that would run and [needs a yes](Begin::approval) is unapproved without one, or with one that an earlier attempt at it has.
+///
 /// A call that a fork has from [another run](super::BeginMore::forked) is the same call whatever its arguments are now.
 ///
 /// ```
@@ -246,7 +250,17 @@ impl<'a> Standing<'a> {
 /// assert!(matches!(admit([Entry::Begun(&begin)], &begin), Admission::InDoubt(_)));
 /// ```
 pub fn admit<'a>(entries: impl IntoIterator<Item = Entry<'a>>, begin: &Begin) -> Admission {
-    admit_after(&Standing::of(entries), begin)
+    let mut used = begin.approval() == Some("");
+    let entries = entries.into_iter().inspect(|entry| {
+        // A composite has no effect of its own: it may begin again on the same yes.
+        used |= !begin.composite
+            && matches!(entry, Entry::Begun(before) if before.approval().is_some() && before.approval() == begin.approval());
+    });
+    let standing = Standing::of(entries);
+    match admit_after(&standing, begin) {
+        Admission::Proceed { .. } if used => Admission::Unapproved,
+        admission => admission,
+    }
 }
 
 fn admit_after(standing: &Standing<'_>, begin: &Begin) -> Admission {

@@ -8,6 +8,7 @@ use super::admission::{Doubt, Entry, Standing};
 use super::key::StepKey;
 use super::record::{Begin, End, Finish, Resolution, RunRecord};
 use super::{JournalError, JournalErrorKind};
+use crate::approval::{Answered, Approval, Asked};
 use crate::frame::Timestamp;
 use crate::value::Text;
 
@@ -113,6 +114,10 @@ pub enum Record {
     Abandoned(StepKey),
     /// The end of the run.
     End(End),
+    /// Somebody was asked whether a call may be made.
+    Asked(Box<Asked>),
+    /// What came of asking.
+    Answered(Answered),
 }
 
 /// An answer and the call it is for.
@@ -136,7 +141,8 @@ impl Record {
         match self {
             Self::Begin(Begin { key, .. }) | Self::Finish(Finish { key, .. }) | Self::Abandoned(key) => Some(key),
             Self::Resolved(resolved) => Some(&resolved.key),
-            Self::Claimed(_) | Self::End(_) => None,
+            Self::Asked(asked) => Some(&asked.key),
+            Self::Claimed(_) | Self::Answered(_) | Self::End(_) => None,
         }
     }
 
@@ -146,7 +152,7 @@ impl Record {
             Self::Begin(begin) => Some(Entry::Begun(begin)),
             Self::Finish(finish) => Some(Entry::Finished(finish)),
             Self::Resolved(resolved) => Some(Entry::Resolved(&resolved.resolution)),
-            Self::Claimed(_) | Self::Abandoned(_) | Self::End(_) => None,
+            Self::Claimed(_) | Self::Abandoned(_) | Self::Asked(_) | Self::Answered(_) | Self::End(_) => None,
         }
     }
 }
@@ -195,6 +201,11 @@ impl RunHistory {
     pub fn end(&self) -> Option<&End> {
         let newest = self.records.iter().rev().find(|record| matches!(record, Record::End(_) | Record::Claimed(_)));
         if let Some(Record::End(end)) = newest { Some(end) } else { None }
+    }
+
+    /// What was asked in it, in that order, and what became of each.
+    pub fn approvals(&self) -> Vec<Approval> {
+        Approval::all(&self.records)
     }
 
     /// The paths of its calls, in the order in which they first began.

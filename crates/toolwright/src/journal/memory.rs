@@ -12,6 +12,7 @@ use super::history::{Claim, Claimed, Record, Resolved, RunHistory};
 use super::key::StepKey;
 use super::record::{Begin, End, FORMAT, Finish, Resolution, RunRecord, Verdict};
 use super::{Eventually, Journal, JournalError, JournalErrorKind, RunJournal};
+use crate::approval::{Answered, Approval, Asked, answer_fits};
 use crate::value::Text;
 
 /// A journal in memory. Clones share what they keep.
@@ -262,7 +263,7 @@ impl MemoryRun {
     fn begin_as(&self, epoch: u64, begin: Begin) -> Result<Admission, JournalError> {
         let mut state = self.as_of(epoch)?;
         let mut admission = Admission::Proceed { attempt: 1 };
-        if epoch > 1 || begin.key.may_repeat() {
+        if epoch > 1 || begin.key.may_repeat() || begin.approval().is_some() {
             let place = begin.key.place();
             admission = admit(state.entries(&place), &begin);
             if let Admission::InDoubt(doubt) = &mut admission {
@@ -328,6 +329,12 @@ impl State {
         false
     }
 
+    fn answer(&mut self, answered: Answered) -> Result<(), JournalError> {
+        answer_fits(&Approval::all(&self.records), &answered)?;
+        self.records.push(Record::Answered(answered));
+        Ok(())
+    }
+
     fn resolve(&mut self, key: &StepKey, resolution: Resolution) -> Result<(), JournalError> {
         if !answerable(self.entries(&key.place()), key, &resolution)? {
             return Ok(());
@@ -358,6 +365,12 @@ impl Journal for MemoryJournal {
         Eventually::Now(state.resolve(&key, resolution))
     }
 
+    fn answer(&self, run: &str, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        let Some(found) = self.find(run) else { return Eventually::Now(Err(JournalError::unknown_run(run))) };
+        let mut state = found.state();
+        Eventually::Now(state.answer(answered))
+    }
+
     fn identity(&self) -> usize {
         Arc::as_ptr(&self.runs).addr()
     }
@@ -380,6 +393,18 @@ impl RunJournal for Held {
 
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         Eventually::Now(self.run.as_of(self.epoch).and_then(|mut state| state.resolve(key, resolution)))
+    }
+
+    fn approvals(&self) -> Eventually<'_, Result<Vec<Approval>, JournalError>> {
+        Eventually::Now(self.run.as_of(self.epoch).map(|state| Approval::all(&state.records)))
+    }
+
+    fn ask(&self, asked: Asked) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.run.as_of(self.epoch).map(|mut state| state.records.push(Record::Asked(Box::new(asked)))))
+    }
+
+    fn answer(&self, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        Eventually::Now(self.run.as_of(self.epoch).and_then(|mut state| state.answer(answered)))
     }
 
     fn abandoned(&self, key: &StepKey) {

@@ -218,6 +218,9 @@ pub struct BeginMore {
     /// arguments is then no other call, and without its outcome it never runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked: Option<Text>,
+    /// The approval on which the call is made. Empty when it needs one and has none: then it is not [admitted](super::admit).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Text>,
 }
 
 /// A tool that a composite's steps reach, as it was when the composite began.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use crate::approval::{self, Request};
 use crate::composer::Composer;
-use crate::frame::Call;
+use crate::frame::{Call, Context};
 use crate::gate::{Approver, HostChecks, StepGate, StepRequest};
 use crate::journal::Eventually;
 use crate::refusal::Refusal;
@@ -146,7 +147,7 @@ fn checks(case: &Value, approvals: Arc<Mutex<Vec<String>>>) -> HostChecks {
     let on = |field: &str| hitl.and_then(|hitl| hitl.get(field)).and_then(Value::as_bool) == Some(true);
     match gate.get("approve").and_then(Value::as_bool) {
         _ if !on("enabled") => checks,
-        Some(answer) => checks.approval(Some(Arc::new(Person { answer, approvals }))),
+        Some(answer) => checks.caller(caller).approval(Some(Arc::new(Person { answer, approvals }))),
         None if on("autoApproveWhenNoManager") => checks,
         None => checks.approval(None),
     }
@@ -158,13 +159,20 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        let of = |field: &str, missing: &str| step.context.data().get(field).and_then(Value::as_str).unwrap_or(missing).to_owned();
-        let (gmi, persona, correlation) = (of("gmiId", "g"), of("personaId", "p"), of("correlationId", "no-correlation"));
-        let id = format!("step:{gmi}:{persona}:{}:{}:{correlation}", step.name, step.tool.id());
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, approval::Answer> {
+        let (around, correlation) = request.caller.split_once('/').unwrap_or_default();
+        let id = format!("step:{around}:{}:{}-v1:{correlation}", request.tool, request.tool);
         self.approvals.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        Box::pin(std::future::ready(Ok(self.answer)))
+        let who = Text::from("a case's person");
+        let answer = if self.answer { approval::Answer::Yes { who } } else { approval::Answer::No { who, reason: Text::new() } };
+        Box::pin(std::future::ready(answer))
     }
+}
+
+/// The caller of a case, as its approval's id has it.
+fn caller(context: &Context) -> Text {
+    let of = |field: &str, missing: &str| context.data().get(field).and_then(Value::as_str).unwrap_or(missing).to_owned();
+    format!("{}:{}/{}", of("gmiId", "g"), of("personaId", "p"), of("correlationId", "no-correlation")).into()
 }
 
 /// The gate of one case; notes composites that are entered.

@@ -13,6 +13,7 @@ use crate::json;
 use crate::tool::Impact;
 use crate::value::Value;
 
+mod approvals;
 mod histories;
 mod keeping;
 mod table;
@@ -69,6 +70,9 @@ pub async fn journal_conformance_with<J: Journal>(make: impl Fn() -> J, reload: 
     put("answers reach the calls they are for", answers::reach(&make()).await);
     put("answers to what is not in doubt are refused", answers::refused(&make()).await);
     put("a dropped call counts as one without an end", answers::abandoned(&make()).await);
+    put("a yes counts once, for the call it was given for", approvals::once(&make()).await);
+    put("a question has one answer, whoever gives it", approvals::answers(&make()).await);
+    put("questions and answers are there after closing and opening", approvals::reloading(make(), &reload).await);
     put("what is loaded is what was written", keeping::loads(&make()).await);
     put("values come back as they were", keeping::values(&make()).await);
     put("unfinished runs are found", keeping::unfinished(&make()).await);
@@ -153,6 +157,7 @@ fn word(admission: &Admission) -> String {
         Admission::InDoubt(_) => "in doubt".into(),
         Admission::Failed(failure) => format!("failed {}", failure.code),
         Admission::Diverged(other) => format!("diverged {}", other.what.as_str()),
+        Admission::Unapproved => "unapproved".into(),
     }
 }
 

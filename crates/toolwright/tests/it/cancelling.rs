@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolwright::approval::{Answer, Request};
 use toolwright::{
     Approver, Binding, BoxFuture, CallError, CancelSource, Catalog, Composer, Context, EffectState, HostChecks, HostGate, Invocation,
-    Limits, MemoryJournal, OnFailure, PipelineOptions, Policy, Registry, StepRequest, ToolDef, ToolError, ToolResult, Value, json, tool,
+    Limits, MemoryJournal, OnFailure, PipelineOptions, Policy, Registry, ToolDef, ToolError, ToolResult, Value, json, tool,
 };
 
 use crate::world::{Events, Log, Moment, TestClock, block_on, catalog, composite, detail, steps};
@@ -295,7 +296,7 @@ fn a_tool_that_breaks_down_while_it_is_dropped_ends_no_more_than_its_step() {
 struct Away(Moment);
 
 impl Approver for Away {
-    fn ask<'a>(&'a self, _: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
         self.0.come();
         Box::pin(std::future::pending())
     }

@@ -24,7 +24,8 @@ const NOT_YET: [(&str, &str); 2] = [
 ];
 
 /// Codes of sources, with the crate whose tests produce them.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("approval_mismatch", "toolwright"),
     ("command_not_found", "toolwright-sources"),
     ("command_not_started", "toolwright-sources"),
     ("exit_code", "toolwright-sources"),
@@ -179,6 +180,9 @@ fn produce(code: &str) -> Said {
         "permission_denied" => refused_by(HostChecks::new().permission(|_| Err(Refusal::new("permission_denied", "you may not")))),
         "approval_unavailable" => refused_by(HostChecks::new().approval(None)),
         "approval_rejected" => refused_by(HostChecks::new().approval(Some(Arc::new(No)))),
+        "approval_required" => crate::approving::produce(toolwright::approval::Answer::Later),
+        "approval_denied" => crate::approving::produce(toolwright::approval::Answer::Nobody),
+        "approval_expired" => crate::approving::produce(toolwright::approval::Answer::Expired),
         "step_aborted" => aborted(),
         "cancelled" => cancelled(),
         "invalid_input" => failing(log.close(reader("t").input_schema(n()), |input| Ok(input.into())), json!({"v": "x"})),
@@ -218,8 +222,8 @@ fn produce(code: &str) -> Said {
 struct No;
 
 impl toolwright::Approver for No {
-    fn ask<'a>(&'a self, _: &'a toolwright::StepRequest<'a>) -> toolwright::BoxFuture<'a, Result<bool, String>> {
-        Box::pin(std::future::ready(Ok(false)))
+    fn ask<'a>(&'a self, _: &'a toolwright::approval::Request) -> toolwright::BoxFuture<'a, toolwright::approval::Answer> {
+        Box::pin(std::future::ready(toolwright::approval::Answer::No { who: "ann".into(), reason: "".into() }))
     }
 }
 

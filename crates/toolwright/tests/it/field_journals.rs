@@ -86,7 +86,7 @@ fn c55_a_run_goes_on_with_what_it_began_with() {
     }
 }
 
-/// Approvals come with a later issue; here a person is waited for because the second call is in doubt.
+/// A person is waited for because the second call is in doubt; that a yes is waited for is tested in `approving.rs`.
 #[test]
 fn c56_what_was_done_before_a_person_is_waited_for_is_not_done_again() {
     let case = case("56-resume-does-not-rerun");

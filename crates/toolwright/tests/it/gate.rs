@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use toolwright::approval::{Answer, Request};
 use toolwright::{
     Approver, Binding, BoxFuture, CallError, CancelSource, Chainability, Composer, Context, Effect, EffectState, HostChecks, HostGate,
-    Impact, Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, StepRequest, ToolDef, Value, json, tool,
+    Impact, Invocation, PipelineOptions, Policy, Refusal, Registry, StepGate, ToolDef, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, detail, run, steps};
@@ -261,13 +262,22 @@ fn whether_a_specification_has_a_side_effecting_step() {
 
 /// Notes what it is asked, and answers as told.
 struct Person {
-    answer: Result<bool, String>,
+    answer: Answer,
     asked: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
+fn yes() -> Answer {
+    Answer::Yes { who: "ann".into() }
+}
+
+fn no(reason: &str) -> Answer {
+    Answer::No { who: "ann".into(), reason: reason.into() }
+}
+
 impl Approver for Person {
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        self.asked.lock().unwrap().push((step.step.to_owned(), step.arguments.clone()));
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+        let step = request.path.rsplit(':').next().unwrap_or_default().to_owned();
+        self.asked.lock().unwrap().push((step, request.arguments.clone()));
         Box::pin(std::future::ready(self.answer.clone()))
     }
 }
@@ -287,7 +297,7 @@ fn checked(log: &Log, checks: HostChecks) -> toolwright::Catalog {
 fn approval_is_asked_for_leaves_with_side_effects_and_never_for_a_nested_composite() {
     let log = Log::new();
     let asked = Arc::default();
-    let person = Person { answer: Ok(true), asked: Arc::clone(&asked) };
+    let person = Person { answer: yes(), asked: Arc::clone(&asked) };
     let catalog = checked(&log, HostChecks::new().approval(Some(Arc::new(person))));
     block_on(run(&catalog, "main", json!({}))).unwrap();
     assert_eq!(*asked.lock().unwrap(), [("deep".to_owned(), json!({"x": 7})), ("s".to_owned(), json!({}))]);
@@ -300,8 +310,8 @@ fn no_nobody_and_an_error_are_all_a_no() {
     let person = |answer| Some(Arc::new(Person { answer, asked: asked.clone() }) as Arc<dyn Approver>);
     for (approver, code, message) in [
         (None, "approval_unavailable", "no approval manager"),
-        (person(Ok(false)), "approval_rejected", "rejected"),
-        (person(Err("the line is dead".into())), "approval_rejected", "the line is dead"),
+        (person(no("")), "approval_rejected", "rejected"),
+        (person(no("the line is dead")), "approval_rejected", "the line is dead"),
     ] {
         let log = Log::new();
         let catalog = checked(&log, HostChecks::new().approval(approver));
@@ -319,7 +329,7 @@ fn host_checks_come_in_their_order_and_before_the_tool() {
     let log = Log::new();
     let asked: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
     let checks = |disabled: &[&str], permit: bool, approve: bool| {
-        let person = Person { answer: Ok(approve), asked: asked.clone() };
+        let person = Person { answer: if approve { yes() } else { no("") }, asked: asked.clone() };
         HostChecks::new()
             .disabled(disabled.iter().copied())
             .permission(move |step| if permit { Ok(()) } else { Err(Refusal::new("permission_denied", format!("{} may not", step.name))) })

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use toolwright::approval::{Answer, Request};
 use toolwright::{
     Approver, Binding, BoxFuture, CallError, Catalog, Composer, Context, HostChecks, HostGate, Invocation, PipelineOptions, Policy,
-    Registry, StepOutputs, StepRequest, ToolDef, ToolResult, Value, json, tool,
+    Registry, StepOutputs, ToolDef, ToolResult, Value, json, tool,
 };
 
 use crate::world::{Log, block_on, composite, run, steps};
@@ -228,9 +229,10 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        self.asked.lock().unwrap().push(step.name.to_owned());
-        Box::pin(std::future::ready(Ok(self.answer)))
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+        self.asked.lock().unwrap().push(request.tool.to_string());
+        let who = "ann".into();
+        Box::pin(std::future::ready(if self.answer { Answer::Yes { who } } else { Answer::No { who, reason: "".into() } }))
     }
 }
 

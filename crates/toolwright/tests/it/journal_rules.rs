@@ -11,7 +11,7 @@ use crate::world::block_on;
 #[test]
 fn the_journal_in_memory_keeps_the_rules() {
     let results = block_on(journal_conformance(MemoryJournal::new));
-    assert_eq!(results.len(), 17);
+    assert_eq!(results.len(), 20);
     for result in results {
         assert_eq!(result.outcome, Ok(()), "{}", result.name);
     }

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use toolwright::approval::{Answered, Approval, Asked, answer_fits};
 use toolwright::journal::{
     Admission, Begin, Claim, Claimed, End, Entry, Finish, JournalErrorKind, Record, Resolution, Resolved, RunHistory, RunJournal,
     RunRecord, StepKey, admit, answerable,
@@ -84,6 +85,12 @@ impl StoredRun {
         Ok(RunHistory::new(head, read(&self.claimed)?, self.lines.iter().map(read_record).collect::<Result<_, _>>()?))
     }
 
+    fn answer(&mut self, answered: Answered) -> Result<(), JournalError> {
+        answer_fits(&self.history()?.approvals(), &answered)?;
+        self.lines.push(write_record(Record::Answered(answered)));
+        Ok(())
+    }
+
     fn resolve(&mut self, path: &str, resolution: Resolution) -> Result<(), JournalError> {
         let history = self.history()?;
         let begun = history.records.iter().filter_map(Record::key).find(|key| key.path() == path);
@@ -159,6 +166,10 @@ impl Journal for Store {
         later(self.change(run, |run| run.resolve(path, resolution)))
     }
 
+    fn answer(&self, run: &str, answered: Answered) -> Soon<'_, ()> {
+        later(self.change(run, |run| run.answer(answered)))
+    }
+
     fn unfinished(&self) -> Soon<'_, Vec<Text>> {
         let histories: Result<Vec<_>, _> = self.0.lock().unwrap().iter().map(StoredRun::history).collect();
         later(histories.map(|all| all.into_iter().filter(|run| run.end().is_none()).map(|run| run.run.id).collect()))
@@ -198,6 +209,18 @@ impl RunJournal for Open {
 
     fn resolve(&self, key: &StepKey, resolution: Resolution) -> Soon<'_, ()> {
         later(self.change(|run| run.resolve(&key.path(), resolution)))
+    }
+
+    fn approvals(&self) -> Soon<'_, Vec<Approval>> {
+        later(self.change(|run| Ok(run.history()?.approvals())))
+    }
+
+    fn ask(&self, asked: Asked) -> Soon<'_, ()> {
+        later(self.push(Record::Asked(Box::new(asked))))
+    }
+
+    fn answer(&self, answered: Answered) -> Soon<'_, ()> {
+        later(self.change(|run| run.answer(answered)))
     }
 
     fn abandoned(&self, key: &StepKey) {

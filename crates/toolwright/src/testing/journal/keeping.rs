@@ -33,6 +33,7 @@ fn full_begin() -> Begin {
         checkpoint: Some(Value::Null),
         tools: vec![StepTool { tool: "send".into(), fingerprint: Fingerprint::of("f2"), spec: Some(Value::Null) }],
         forked: None,
+        approval: Some("ask-1".into()),
     };
     let at = Some(Timestamp(1));
     Begin { fingerprint: Some(Fingerprint::of("f1")), more: Some(Box::new(more)), at, ..send("main/0:a", Some(Impact::Once)) }

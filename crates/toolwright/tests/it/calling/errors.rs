@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use toolwright::approval::{Answer, Request};
 use toolwright::{
-    Approver, BoxFuture, Catalog, Composite, HostChecks, Invocation, MemoryJournal, Policy, Refusal, Registry, Retry, StepRequest,
-    ToolError, Value, json, tool,
+    Approver, BoxFuture, Catalog, Composite, HostChecks, Invocation, MemoryJournal, Policy, Refusal, Registry, Retry, ToolError, Value,
+    json, tool,
 };
 
 use crate::lifecycle_fixture::{block_on, catalog, cx, d, echo, error};
@@ -88,8 +89,9 @@ fn a_tool_that_passes_the_error_of_another_on_tells_a_model_no_more_than_that_on
 struct No(bool);
 
 impl Approver for No {
-    fn ask<'a>(&'a self, _step: &'a StepRequest<'a>) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(async move { if self.0 { panic!("no socket at secret.sock") } else { Err("no socket at secret.sock".into()) } })
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
+        let no = || Answer::No { who: "secret.sock".into(), reason: "no socket at secret.sock".into() };
+        Box::pin(async move { if self.0 { panic!("no socket at secret.sock") } else { no() } })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
+use toolwright::approval::{Answer, Request};
 use toolwright::journal::Record;
 use toolwright::{
     Approver, BoxFuture, CallError, Composer, Composite, Context, Declaration, Effect, Eventually, HostChecks, Impact, Invocation, Journal,
@@ -23,14 +24,14 @@ struct Asks {
     seen: Seen,
 }
 
-impl Approver<App> for Asks {
-    fn ask<'a>(&'a self, _: &'a StepRequest<'a, App>) -> BoxFuture<'a, Result<bool, String>> {
+impl Approver for Asks {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let frame = current_frame().map(|frame| frame.path()).unwrap_or_default();
             let outcome = self.own.get().invoke(Invocation::new(self.tool, json!({})), cx()).await;
             let code = outcome.as_ref().map_or_else(|error| error.code().to_owned(), |_| "ran".into());
             self.seen.lock().unwrap().push(format!("{frame}: {code}"));
-            Ok(outcome.is_ok())
+            if outcome.is_ok() { Answer::Yes { who: "ann".into() } } else { Answer::Nobody }
         })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use toolwright::approval::{Answer, Request};
 use toolwright::{
     Approver, BoxFuture, Composite, Effect, HostChecks, Impact, Invocation, Options, Policy, RegisterError, RegisterFault, Registry,
-    Runtime, StepRequest, ToolDef, json,
+    Runtime, ToolDef, json,
 };
 
 use crate::lifecycle_fixture::{
@@ -147,10 +148,10 @@ fn the_policy_may_make_the_effect_of_a_composite_worse_too() {
 /// Says no, and notes what to.
 struct Nobody(Notes);
 
-impl Approver<App> for Nobody {
-    fn ask<'a>(&'a self, step: &'a StepRequest<'a, App>) -> BoxFuture<'a, Result<bool, String>> {
-        self.0.note(format!("asked for {}", step.name));
-        Box::pin(std::future::ready(Ok(false)))
+impl Approver for Nobody {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+        self.0.note(format!("asked for {}", request.tool));
+        Box::pin(std::future::ready(Answer::Nobody))
     }
 }
 

@@ -1,0 +1,198 @@
+//! `serve`: the tools in front of MCP clients, until standard input closes or a signal comes.
+//!
+//! Over standard input and output nothing but messages is written there; everything that is told to people goes to standard error.
+
+use std::sync::Arc;
+
+use toolwright::CancelSource;
+use toolwright_mcp::server::{Askers, Caller, HttpListener, HttpOptions, Server, ServerOptions};
+use toolwright_sqlite::SqliteJournal;
+
+use super::run::{configuration, written};
+use crate::app::App;
+use crate::args::{Format, ServeArgs};
+use crate::code;
+use crate::diagnostic::Finding;
+use crate::exit::Exit;
+use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
+use crate::journal::{self, Place};
+use crate::serving;
+use crate::style::one_line;
+
+mod shop;
+mod watch;
+
+use shop::Shop;
+use watch::Watch;
+
+/// Serves until there is nobody to serve any more.
+pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
+    match served(app, args).await {
+        Ok(()) => Exit::Ok,
+        Err(exit) => exit,
+    }
+}
+
+async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
+    // Read again with everything else: whoever is asked is the same while the server runs.
+    let askers = Askers::new().with_approvals(serving::approvals(&app.config()?));
+    let mut shop = opened(app, args, &askers).await?;
+    many_files(args);
+    let outcome = opened_doors(app, args, &mut shop, askers).await;
+    // Whatever came of it, no server is left behind.
+    let _ = until_next(shop.close()).await;
+    leave_at_next();
+    outcome
+}
+
+/// Everything that is offered, for the first time.
+async fn opened(app: &App, args: &ServeArgs, askers: &Askers) -> Result<Shop, Exit> {
+    let opened = until_first(Shop::open(app, args, askers, None)).await.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
+    let shop = opened.map_err(|refused| app.fail(refused.findings, refused.exit))?;
+    // What was opened is closed again: a slip of the pen on the command line must not leave servers behind.
+    if let Err(exit) = app.allows_what_is_there(&shop.host) {
+        shop.close().await;
+        return Err(exit);
+    }
+    Ok(shop)
+}
+
+async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, askers: Askers) -> Result<(), Exit> {
+    let journal = journal_of(app, args).await?;
+    let server = Server::new(options(app, shop, journal.as_ref()), askers.clone(), shop.offer());
+    let door = match shop.http.take() {
+        Some(http) => Door::Http(listening(app, &server, http).await?),
+        None => Door::Standard,
+    };
+    shop.tell(app, &door.words());
+    if let Door::Http(listener) = &door {
+        app.output.result(&match app.output.format {
+            Format::Json => format!("{}\n", serde_json::json!({ "url": listener.url() })),
+            Format::Human | Format::Plain => format!("{}\n", listener.url()),
+        });
+    }
+    let cancel = CancelSource::new();
+    let serving = async {
+        match door {
+            Door::Http(listener) => {
+                listener.serve(cancel.token()).await;
+                Ok(())
+            }
+            Door::Standard => server.serve_stdio(Caller::default(), cancel.token()).await,
+        }
+    };
+    let ended = tokio::select! {
+        ended = until_second(app.output, &cancel, serving) => ended,
+        never = keep_up(app, args, shop, &server, &askers) => match never {},
+    };
+    if let Some(journal) = &journal {
+        written(app, journal).await;
+    }
+    match ended {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => {
+            let finding = Finding::error(code::OUTPUT_LOST, format!("the client cannot be reached any more: {error}"));
+            Err(app.fail(vec![finding], Exit::OutputLost))
+        }
+        None => {
+            let finding = Finding::error("cancelled", "interrupted again: left without waiting for calls that ran")
+                .help("`toolwright runs` shows which of them are open");
+            Err(app.output.fail_in_doubt(&[finding], Exit::Interrupted))
+        }
+    }
+}
+
+/// Clients over HTTP are connections, and there may be more of them than a process may open files by default.
+#[cfg(unix)]
+fn many_files(args: &ServeArgs) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if args.http.is_none() {
+        return;
+    }
+    let now = getrlimit(Resource::Nofile);
+    let current = now.maximum.map_or(FILES, |maximum| maximum.min(FILES));
+    if now.current.is_some_and(|have| have < current) {
+        // As many as may be; the limit on connections is another one.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: now.maximum });
+    }
+}
+
+#[cfg(not(unix))]
+fn many_files(_: &ServeArgs) {}
+
+/// Open files that a server over HTTP asks the system for.
+#[cfg(unix)]
+const FILES: u64 = 16_384;
+
+/// Where clients come in.
+enum Door {
+    Standard,
+    Http(HttpListener),
+}
+
+impl Door {
+    fn words(&self) -> String {
+        match self {
+            Self::Standard => "over standard input and output".to_owned(),
+            Self::Http(listener) => format!("at {}", listener.url()),
+        }
+    }
+}
+
+async fn listening(app: &App, server: &Server, http: HttpOptions) -> Result<HttpListener, Exit> {
+    server.bind_http(http).await.map_err(|error| {
+        let finding =
+            Finding::error(code::USAGE, error.to_string()).help("name another address with `--http ADDRESS`; port 0 takes a free one");
+        app.fail(vec![finding], Exit::Usage)
+    })
+}
+
+async fn journal_of(app: &App, args: &ServeArgs) -> Result<Option<SqliteJournal>, Exit> {
+    match Place::of(args.at.journal.as_deref()) {
+        Ok(Place::Nowhere) => {
+            app.output.note("note: no run is kept (`--journal none`): what a call did when the server stops half-way, nobody can tell\n");
+            Ok(None)
+        }
+        Ok(Place::File { path, .. }) => app.journal_to_write(&path).await.map(Some),
+        Err(finding) => Err(app.fail(vec![*finding], Exit::JournalUnavailable)),
+    }
+}
+
+fn options(app: &App, shop: &Shop, journal: Option<&SqliteJournal>) -> ServerOptions {
+    let mut options = shop.serving.options();
+    if let Some(journal) = journal {
+        options.journal = Some(Arc::new(journal.clone()));
+        options.owner = journal::owner().into();
+        options.context_key = configuration(app).map(Into::into);
+    }
+    options
+}
+
+/// What never is.
+enum Never {}
+
+/// Offers what there is now whenever that changes: another configuration, another lock, another list of a server.
+async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, askers: &Askers) -> Never {
+    let mut watch = Watch::over(app, shop);
+    loop {
+        let why = watch.change().await;
+        match Shop::open(app, args, askers, Some(shop)).await {
+            Ok(next) => {
+                shop.replace_by(next);
+                server.replace(shop.offer());
+                if why.is_told() {
+                    shop.tell(app, "again: what it is made of has changed");
+                }
+            }
+            Err(refused) => {
+                let count = refused.findings.len();
+                let first = refused.findings.first().map(|finding| one_line(&finding.message)).unwrap_or_default();
+                let more = if count > 1 { format!(" ({} more; `toolwright check` shows them)", count - 1) } else { String::new() };
+                app.output.error(&format!(
+                    "the configuration has changed and cannot be served, so what was served before goes on: {first}{more}\n"
+                ));
+            }
+        }
+        watch.look_again(app, shop);
+    }
+}

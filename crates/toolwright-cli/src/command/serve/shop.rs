@@ -1,0 +1,140 @@
+//! What is offered now: a host, who sees what of it, and the servers that an earlier one left behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolwright::HostChecks;
+use toolwright_mcp::server::{Askers, Generation, HttpOptions, Offer, Profile, Surface, denied_steps};
+use toolwright_mcp::upstream::Upstream;
+
+use crate::app::{App, add_locks};
+use crate::args::{Format, ServeArgs};
+use crate::diagnostic::{Finding, Owner, Severity};
+use crate::exit::Exit;
+use crate::host::{Host, Opening, Want};
+use crate::serving::{Serving, approvals};
+use crate::style::one_line;
+
+/// What is offered now.
+pub(super) struct Shop {
+    pub(super) host: Host,
+    pub(super) serving: Serving,
+    /// How clients reach it, when they do over HTTP: as it was said when it was opened.
+    pub(super) http: Option<HttpOptions>,
+    /// Servers that are no part of the host any more. Calls to them may still run.
+    retired: Vec<Upstream>,
+}
+
+/// Why nothing can be offered.
+pub(super) struct Refused {
+    pub(super) findings: Vec<Finding>,
+    pub(super) exit: Exit,
+}
+
+impl Refused {
+    fn new(findings: Vec<Finding>, exit: Exit) -> Self {
+        Self { findings, exit }
+    }
+}
+
+impl Shop {
+    /// Reads the files and opens what they say; servers of `before` that are the same go on.
+    pub(super) async fn open(app: &App, args: &ServeArgs, askers: &Askers, before: Option<&Shop>) -> Result<Self, Refused> {
+        let mut config = app.read_config().map_err(|finding| Refused::new(vec![*finding], Exit::Usage))?;
+        add_locks(&mut config);
+        let of_the_file = |finding: &&Finding| finding.severity == Severity::Error && finding.owner == Owner::File;
+        let broken: Vec<Finding> = config.findings.iter().filter(of_the_file).cloned().collect();
+        if !broken.is_empty() {
+            let broken = broken.into_iter().map(|finding| finding.map_text(|text| config.secrets.mask(text)));
+            return Err(Refused::new(broken.collect(), Exit::DoesNotCheck));
+        }
+        let serving = Serving::of(&config, &args.seen).map_err(|findings| Refused::new(findings, Exit::DoesNotCheck))?;
+        let http = match &args.http {
+            Some(_) => Some(serving.http(&config, args).map_err(|findings| Refused::new(findings, Exit::DoesNotCheck))?),
+            None => {
+                serving.default_audience().map_err(|finding| Refused::new(vec![*finding], Exit::Usage))?;
+                None
+            }
+        };
+        let approvals = approvals(&config);
+        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals.expires));
+        let want = Want::Locked { ask: true };
+        let mut opening = Opening::new(&grants, &want).questions(Arc::new(askers.clone()));
+        if let Some(denied) = denied_steps(serving.audiences.clone()) {
+            opening = opening.checks(HostChecks::new().permission(denied));
+        }
+        if let Some(before) = before {
+            opening = opening.after(&before.host);
+        }
+        let host = opening.open(config).await;
+        let wrong: Vec<Finding> =
+            host.findings.iter().filter(|finding| finding.severity == Severity::Error && finding.owner == Owner::Serve).cloned().collect();
+        if !wrong.is_empty() {
+            match before {
+                Some(before) => retire(&host.servers_not_in(&before.host)).await,
+                None => host.close().await,
+            }
+            return Err(Refused::new(wrong, Exit::DoesNotCheck));
+        }
+        Ok(Self { host, serving, http, retired: Vec::new() })
+    }
+
+    /// What clients are offered.
+    pub(super) fn offer(&self) -> Offer {
+        let upstreams = self.host.servers().map(|(_, upstream)| upstream.clone());
+        Offer::new(self.host.catalog.clone()).upstreams(upstreams).only_audiences(self.serving.audiences.clone())
+    }
+
+    /// Puts another in its place. What it leaves behind is ended when the calls have had their time.
+    pub(super) fn replace_by(&mut self, next: Self) {
+        let gone = self.host.servers_not_in(&next.host);
+        self.retired.extend(gone.iter().cloned());
+        let grace = self.serving.options().limits.stop_grace;
+        if !gone.is_empty() {
+            tokio::spawn(async move {
+                tokio::time::sleep(grace).await;
+                retire(&gone).await;
+            });
+        }
+        self.host = next.host;
+        self.serving = next.serving;
+    }
+
+    /// Ends every server, also those that were left behind.
+    pub(super) async fn close(&self) {
+        tokio::join!(retire(&self.retired), self.host.close());
+    }
+
+    /// Tells people what is offered: on standard error, since standard output is the client's.
+    pub(super) fn tell(&self, app: &App, how: &str) {
+        if app.output.format == Format::Json {
+            return;
+        }
+        let audience = self.serving.audiences.get("").cloned().unwrap_or_default();
+        let profile = audience.profile.clone().unwrap_or_else(Profile::default);
+        let surface = Surface::build(&self.host.catalog, &audience, &profile, Generation::Sessionless, usize::MAX);
+        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mut words = format!("serving {} {how}\n", count(surface.tools().len(), "tool"));
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for left_out in surface.left_out().iter().filter(|left_out| !matches!(left_out.code, "hidden" | "not_seen")) {
+            *reasons.entry(left_out.code).or_default() += 1;
+        }
+        for (code, tools) in reasons {
+            words.push_str(&format!("  {} left out: {code}; `toolwright list --as-clients` says more\n", count(tools, "tool")));
+        }
+        for source in &self.host.sources {
+            if let Some(why) = &source.why {
+                words.push_str(&format!("  the source `{}` is not there: {}\n", one_line(&source.name), one_line(&why.message)));
+            }
+        }
+        let errors = self.host.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+        if errors > 0 {
+            words.push_str(&format!("  {} in the configuration; `toolwright check` shows them\n", count(errors, "mistake")));
+        }
+        app.output.note(&words);
+    }
+}
+
+async fn retire(servers: &[Upstream]) {
+    futures_util::future::join_all(servers.iter().map(Upstream::shutdown)).await;
+}
