@@ -18,10 +18,10 @@ mod http;
 mod keys;
 #[path = "it/listing.rs"]
 mod listing;
-#[path = "it/piped.rs"]
-mod piped;
 #[path = "it/pins.rs"]
 mod pins;
+#[path = "it/piped.rs"]
+mod piped;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/results.rs"]

@@ -38,6 +38,7 @@ const TESTS: &[(&str, &[&str])] = &[
         "30-upstream-restart-404",
         &["a_forgotten_session_is_renewed_once_and_the_call_sent_once_more", "a_session_that_is_lost_again_is_told_not_chased"],
     ),
+    ("31-result-after-cut-stream", &["a_cut_stream_is_taken_up_again_and_the_tool_ran_once"]),
     ("32-newer-protocol-version", &["an_old_server_is_asked_again_with_its_own_version"]),
     (
         "35-cancel-reaches-upstream",
@@ -55,6 +56,7 @@ const SOURCES: &[&str] = &[
     include_str!("listing.rs"),
     include_str!("process.rs"),
     include_str!("results.rs"),
+    include_str!("serving/streams.rs"),
     include_str!("stdio.rs"),
 ];
 

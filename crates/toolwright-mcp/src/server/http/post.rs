@@ -146,7 +146,7 @@ impl Post<'_> {
         let outlet: Arc<dyn Outlet> = exchange.clone();
         engine.receive(&leaving.client, Arrived { read, key: self.key.clone() }, &outlet);
         let waiting = Waiting { exchange, _kept: leaving };
-        match waiting.exchange.first(self.endpoint.limits.reply_wait).await {
+        match waiting.exchange.first(self.endpoint.limits.single_reply_wait).await {
             First::Reply(reply) => answer::json(status_of_single(reply.error, meta_is_whole), reply.text),
             First::Ended => answer::events(Body::empty()),
             First::Stream(stream) => self.streamed(&mailbox, stream, None, waiting),

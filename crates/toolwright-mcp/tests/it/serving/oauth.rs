@@ -52,7 +52,8 @@ impl Signer {
         let public: signature::RsaPublicKeyComponents<Vec<u8>> = key.public().into();
         let jwk = json!({"kty": "RSA", "kid": kid, "n": base64(&public.n), "e": base64(&public.e)});
         let sign = move |text: &[u8]| {
-            let how: &'static dyn signature::RsaEncoding = if alg == "PS256" { &signature::RSA_PSS_SHA256 } else { &signature::RSA_PKCS1_SHA256 };
+            let how: &'static dyn signature::RsaEncoding =
+                if alg == "PS256" { &signature::RSA_PSS_SHA256 } else { &signature::RSA_PKCS1_SHA256 };
             let mut out = vec![0; key.public().modulus_len()];
             key.sign(how, &SystemRandom::new(), text, &mut out).unwrap();
             out
@@ -298,7 +299,8 @@ async fn keys_in_a_file_and_further_names_of_this_server() {
 
 #[test]
 fn what_is_wrong_with_the_configuration_is_said_at_once() {
-    let mut config = OAuth::new("http://tools.example.com/mcp", "login.example.com", KeySource::Url("http://login.example.com/jwks".to_owned()));
+    let mut config =
+        OAuth::new("http://tools.example.com/mcp", "login.example.com", KeySource::Url("http://login.example.com/jwks".to_owned()));
     config.algorithms.clear();
     config.scopes.push(("two words".to_owned(), text("")));
     let problems = config.problems();

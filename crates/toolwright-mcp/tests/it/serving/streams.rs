@@ -2,8 +2,9 @@
 
 use super::*;
 
+/// C31
 #[tokio::test]
-async fn case_31_a_cut_stream_is_taken_up_again_and_the_tool_ran_once() {
+async fn a_cut_stream_is_taken_up_again_and_the_tool_ran_once() {
     let served = Served::new().await;
     let (session, other) = (served.session().await, served.session().await);
     let calling = served.in_session(&session, &call(1, "slow", json!({"ms": 600}))).send().await.unwrap();
@@ -42,7 +43,7 @@ async fn older_clients_get_no_event_without_a_message() {
 
 #[tokio::test]
 async fn without_a_session_events_have_no_ids() {
-    let served = Served::new().await;
+    let served = Served::with(|_, http| http.limits.single_reply_wait = Duration::from_millis(20)).await;
     let params = json!({"name": "slow", "arguments": {"ms": 100}});
     let events = Events::of(served.single("tools/call", params).send().await.unwrap()).rest().await;
     assert_eq!(events.len(), 1);
