@@ -209,7 +209,7 @@ impl Post<'_> {
     async fn in_session(self, read: Read) -> Response {
         let session = match super::get::session(self.endpoint, self.headers, &self.caller) {
             Ok(session) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let Endpoint { engine, sessions, .. } = &**self.endpoint;
         let Session { client, mailbox, .. } = &*session;
