@@ -1,6 +1,7 @@
 //! What every command begins with: the files, the user's grants, and the way out.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use toolwright_sqlite::SqliteJournal;
 
@@ -8,7 +9,7 @@ use crate::args::{Cli, Command, Common, Format, JournalAt};
 use crate::code;
 use crate::command;
 use crate::config::{Config, Layer, load};
-use crate::diagnostic::{self, Finding, Owner, Severity};
+use crate::diagnostic::{self, Finding, Owner, Severity, SourceText};
 use crate::exit::Exit;
 use crate::failure;
 use crate::grant::{Grants, canonical, shell_word};
@@ -45,7 +46,7 @@ pub(crate) async fn run(cli: Cli) -> Exit {
             app.common.file = path.map(load::in_folder).or(app.common.file);
             command::check::check(&app, &how).await
         }
-        Command::List { all, ask } => command::list::list(&app, all, ask).await,
+        Command::List { all, ask, as_clients, seen } => command::list::list(&app, all, ask, as_clients.then_some(&seen)).await,
         Command::Serve(args) => command::serve::serve(&app, &args).await,
         Command::Describe { tool } => command::describe::describe(&app, &tool).await,
         Command::Run(args) => command::run::run(&app, &args).await,
@@ -53,12 +54,16 @@ pub(crate) async fn run(cli: Cli) -> Exit {
         Command::Rehearse(args) => command::dry_run::dry_run(&app, &args, true).await,
         Command::Runs(args) => command::runs::runs(&app, &args).await,
         Command::Show(args) => command::show::show(&app, &args).await,
+        Command::Approve(args) => command::approve::approve(&app, &args).await,
         Command::Resume(args) => command::resume::resume(&app, &args).await,
         Command::Fork(args) => command::fork::fork(&app, &args).await,
         Command::Journal { at, what } => command::journal::journal(&app, &at, what).await,
         Command::Learn(args) => command::learn::learn(&app, &args).await,
         Command::Lock { yes } => command::lock::lock(&app, yes).await,
         Command::Diff => command::diff::diff(&app).await,
+        Command::Doctor => command::doctor::doctor(&app).await,
+        Command::Add(args) => command::add::add(&app, &args).await,
+        Command::Connect(args) => command::connect::connect(&app, &args),
         Command::Graph { tool, drawing } => command::graph::graph(&app, &tool, drawing).await,
         Command::Explain { code } => command::explain::explain(output, code.as_deref()),
         Command::Schema(args) => command::schema::schema(&app, &args).await,
@@ -82,16 +87,30 @@ impl App {
     /// # Errors
     /// When there is no file, or it cannot be read.
     pub(crate) fn read_config(&self) -> Result<Config, Box<Finding>> {
+        self.config_reading(None)
+    }
+
+    /// The same; the project's file may be given with the text that it will have.
+    ///
+    /// # Errors
+    /// As [`App::read_config`].
+    pub(crate) fn config_reading(&self, instead: Option<(&Path, &Arc<SourceText>)>) -> Result<Config, Box<Finding>> {
         let mut config = Config::default();
         let environment = |name: &str| std::env::var(name).ok();
         let user = user_file();
-        let project = self.project_file(user.is_some())?;
+        let project = match instead {
+            Some((path, text)) => Some((path.to_owned(), text.name().to_owned(), Layer::Project)),
+            None => self.project_file(user.is_some())?,
+        };
         for (path, name, layer) in user.into_iter().chain(project) {
             let twice = config.files.iter().any(|file| canonical(&file.path) == canonical(&path));
             if twice {
                 continue;
             }
-            let source = load::read(&path, &name)?;
+            let source = match instead.filter(|_| layer == Layer::Project) {
+                Some((_, text)) => Arc::clone(text),
+                None => load::read(&path, &name)?,
+            };
             load::add(&mut config, &source, &path, layer, &environment);
             let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
             config.learned.extend(learned);
@@ -199,6 +218,12 @@ impl App {
     }
 }
 
+/// The option that names the journal which this command line names.
+fn journal_option(at: &JournalAt) -> String {
+    let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
+    journal.unwrap_or_default()
+}
+
 /// A run that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
@@ -208,19 +233,20 @@ pub(crate) struct Kept {
     pub(crate) resume: String,
     /// The command to which tools are added that may have changed.
     pub(crate) accepting: String,
+    /// The options of a command about what is kept there, with a blank before them; none where it is the usual place.
+    pub(crate) options: String,
 }
 
 impl App {
     /// The run of this id, and how this command line would take it up again.
     pub(crate) fn kept(&self, id: &str, at: &JournalAt) -> Kept {
         let resume = self.again(&format!("resume {}", shell_word(id)), at);
-        Kept { id: id.to_owned(), accepting: resume.clone(), resume }
+        Kept { id: id.to_owned(), accepting: resume.clone(), resume, options: journal_option(at) }
     }
 
     /// A command about this run that needs nothing but the journal.
     pub(crate) fn about(&self, word: &str, id: &str, at: &JournalAt) -> String {
-        let journal = at.journal.as_ref().map(|journal| format!(" --journal {}", shell_word(&journal.display().to_string())));
-        format!("toolwright {word} {}{}", shell_word(id), journal.unwrap_or_default())
+        format!("toolwright {word} {}{}", shell_word(id), journal_option(at))
     }
 
     /// A command with the options that this command line has for every command.

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+mod clients;
 mod kept;
 mod serve;
 
-pub(crate) use kept::{ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
+pub(crate) use clients::{AddArgs, Client, ConnectArgs, TrustWord};
+pub(crate) use kept::{ApproveArgs, ForkArgs, JournalAt, JournalCommand, PruneArgs, ResumeArgs, RunCommand, RunsArgs, ShowArgs, Status};
 pub(crate) use serve::{SeenArgs, ServeArgs};
 
 /// Composite tools over many sources, one gate, and an answer to what was done.
@@ -93,6 +95,12 @@ pub(crate) enum Command {
         /// Ask every server, and compare what it says with toolwright.lock
         #[arg(long)]
         ask: bool,
+        /// As clients see them: their names there, and about how many tokens they cost
+        #[arg(long)]
+        as_clients: bool,
+        /// Which clients.
+        #[command(flatten)]
+        seen: SeenArgs,
     },
     /// Serve the tools to MCP clients, over standard input and output or over HTTP
     Serve(ServeArgs),
@@ -111,6 +119,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what a run did, step by step
     Show(ShowArgs),
+    /// List calls that wait for somebody's yes, or answer one
+    Approve(ApproveArgs),
     /// Take up a run that stopped: what is done is not done again
     Resume(ResumeArgs),
     /// Begin a new run with what an earlier one has up to a step
@@ -134,6 +144,12 @@ pub(crate) enum Command {
     },
     /// Show what servers say about their tools that toolwright.lock does not
     Diff,
+    /// Start every source, and say what is wrong with each and how to mend it
+    Doctor,
+    /// Add an MCP server to the configuration: from npm, PyPI, a URL, a command, or another client's file
+    Add(AddArgs),
+    /// Tell a client to use `toolwright serve`
+    Connect(ConnectArgs),
     /// Draw a composite
     Graph {
         /// The composite's id

@@ -60,7 +60,7 @@ impl Exit {
         }
         match code {
             "in_doubt" => Self::InDoubt,
-            "approval_unavailable" => Self::NeedsApproval,
+            "approval_unavailable" | "approval_required" => Self::NeedsApproval,
             "compose_needs_gate"
             | "step_missing"
             | "side_effects_undeclared"
@@ -73,6 +73,9 @@ impl Exit {
             | "step_disabled"
             | "permission_denied"
             | "approval_rejected"
+            | "approval_denied"
+            | "approval_expired"
+            | "approval_mismatch"
             | "refused"
             | "forbidden"
             | "denied"
@@ -84,8 +87,8 @@ impl Exit {
             | "no_step_decision"
             | "no_handler"
             | "diverged"
-            | "changed_tool"
             | "catalog_changed"
+            | "changed_tool"
             | "sensitive_unencrypted"
             | "step_without_result" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" | "protocol_conflict" => Self::DoesNotCheck,

@@ -104,6 +104,7 @@ impl Failure<'_> {
         let help = match self.doubt() {
             Doubt::NoAnswer => Some(self.answering(own)),
             _ if self.journal_help().is_some() => self.journal_help(),
+            _ if self.error.code() == "approval_required" => own.map(|own| self.approving(own)),
             _ if self.error.code() == "dry_run_needs_output" => Some(Self::output_help(own)),
             _ if self.is_given_output() => Some(format!("give one that fits with {}", self.output_option())),
             _ => own,
@@ -127,6 +128,17 @@ impl Failure<'_> {
             None => format!("{look} before you run this again"),
         };
         own.map_or_else(|| look.clone(), |own| format!("{look}; {own}"))
+    }
+
+    /// How somebody says yes, and how the run goes on then.
+    fn approving(&self, own: String) -> String {
+        // The core does not know where this run is kept.
+        match (self.kept, own.split_once("` shows and answers it")) {
+            (Some(kept), Some((answer, _))) => {
+                format!("{answer}{}` shows and answers it; then `{}` goes on", kept.options, kept.resume)
+            }
+            _ => own,
+        }
     }
 
     /// What to do about a journal that said no, in the options of this command.
@@ -163,6 +175,7 @@ impl Failure<'_> {
     fn goes_on(&self) -> Option<&Kept> {
         let cancelled = ["cancelled", "step_aborted"].contains(&self.error.code());
         let begun = !matches!(self.error.root_cause(), Fault::Journal { phase: "open", .. } | Fault::ChangedTool { .. });
+        let cancelled = cancelled || self.error.code() == "approval_required";
         let left = cancelled || self.doubt() != Doubt::None || !self.error.effects().is_empty();
         self.kept.filter(|_| begun && left)
     }

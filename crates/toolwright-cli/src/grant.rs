@@ -3,10 +3,13 @@
 //! The user's own configuration and `--allow` count as they are; a project's list counts once the
 //! user accepted exactly that list. Everything else is refused, with the command that would allow it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use toolwright::Policy;
+use toolwright::approval::{Approvals, Approve};
+use toolwright::{Approver, Policy};
 
 use crate::code;
 use crate::config::{Config, Layer, LoadedFile};
@@ -22,6 +25,9 @@ pub(crate) struct Grants {
     allowed: Vec<String>,
     /// The project's file, as people call it.
     file: Option<String>,
+    /// When tools ask before they run. Nothing is granted by that, so every file may say it, and the strictest counts.
+    rules: BTreeMap<String, Approve>,
+    asks: Asks,
     /// Some file wants every step validated. Nothing is granted by that, so every file may say it.
     validates_every_step: bool,
 }
@@ -41,6 +47,8 @@ impl Grants {
             waiting: None,
             allowed: allow.to_vec(),
             file: config.project().map(|file| file.source.name().to_owned()),
+            rules: rules(config),
+            asks: Asks::default(),
             validates_every_step: config.files.iter().flat_map(|file| &file.policy).any(|policy| policy.validates_every_step),
         };
         for file in &config.files {
@@ -59,8 +67,23 @@ impl Grants {
 
     /// What counts, as the policy of a registry.
     pub(crate) fn policy(&self) -> Policy {
-        let policy = Policy::new().may_chain(self.listed.iter().map(String::as_str));
+        let rules = self.rules.iter().fold(Approvals::new(), |approvals, (tool, rule)| approvals.tool(tool.as_str(), *rule));
+        let rules = match &self.asks.approver {
+            Some(approver) => rules.approver(approver.clone()),
+            None => rules,
+        };
+        let rules = match self.asks.expiry {
+            Some(expiry) => rules.expire_after(expiry),
+            None => rules,
+        };
+        let policy = Policy::new().may_chain(self.listed.iter().map(String::as_str)).approvals(rules);
         if self.validates_every_step { policy.validate_every_step() } else { policy }
+    }
+
+    /// With somebody to ask before tools run that want that, and how long a question stands. Without, nobody can say yes.
+    pub(crate) fn asking(mut self, approver: Arc<dyn Approver>, expiry: Option<Duration>) -> Self {
+        self.asks = Asks { approver: Some(approver), expiry };
+        self
     }
 
     /// The names that the command line allows.
@@ -108,6 +131,29 @@ impl Grants {
             .help(format!("look at it and accept it with `toolwright trust {file}`"));
         Some(finding)
     }
+}
+
+/// Who is asked before a tool runs.
+#[derive(Clone, Default)]
+struct Asks {
+    approver: Option<Arc<dyn Approver>>,
+    expiry: Option<Duration>,
+}
+
+impl std::fmt::Debug for Asks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asks").field("somebody", &self.approver.is_some()).field("expiry", &self.expiry).finish()
+    }
+}
+
+/// When tools ask, as all files say it: also those of which nothing else counts yet.
+fn rules(config: &Config) -> BTreeMap<String, Approve> {
+    let mut rules = BTreeMap::new();
+    for (tool, rule) in config.files.iter().flat_map(|file| &file.policy).flat_map(|policy| &policy.rules) {
+        let strictest: &mut Approve = rules.entry(tool.clone()).or_default();
+        *strictest = (*strictest).max(*rule);
+    }
+    rules
 }
 
 fn names(file: &LoadedFile) -> Vec<String> {

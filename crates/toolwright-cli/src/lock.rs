@@ -31,15 +31,26 @@ const HASH: &str = "hash";
 /// The member that holds the effect that was accepted: of sources that say `trust: lock`.
 const EFFECT: &str = "effect";
 
+/// The member of a server that holds what it said it can do.
+const CAPABILITIES: &str = "capabilities";
+
 /// The tools of one server, by name.
 pub(crate) type Tools = BTreeMap<String, Value>;
+
+/// One server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) tools: Tools,
+    /// What it declared when it started: known before it starts again. Nothing is allowed by it.
+    pub(crate) capabilities: Option<Value>,
+}
 
 /// The file, as far as it can be used.
 #[derive(Debug)]
 pub(crate) struct LockFile {
     pub(crate) beside: Beside,
     pub(crate) layer: Layer,
-    sources: BTreeMap<String, Tools>,
+    sources: BTreeMap<String, Kept>,
     /// Something in it is not as it was written.
     damaged: bool,
 }
@@ -111,7 +122,8 @@ impl LockFile {
                 }
                 tools.insert(name.to_owned(), tool.clone());
             }
-            file.sources.insert(source.to_owned(), tools);
+            let capabilities = written.get(CAPABILITIES).filter(|said| said.as_object().is_some()).cloned();
+            file.sources.insert(source.to_owned(), Kept { tools, capabilities });
         }
         if value.get("sources").is_none_or(|sources| sources.as_object().is_none()) {
             let finding = file.beside.wrong("", "`sources` is missing, or no object").help(AGAIN).owner(Owner::Lock);
@@ -132,12 +144,13 @@ impl LockFile {
     }
 
     /// What is different when `asked` is what servers say now; of servers that are not in `there`, nothing is kept.
-    pub(crate) fn changes(&self, asked: &BTreeMap<String, Tools>, there: &BTreeSet<String>) -> Vec<Change> {
-        let none = Tools::new();
+    pub(crate) fn changes(&self, asked: &BTreeMap<String, Kept>, there: &BTreeSet<String>) -> Vec<Change> {
+        let none = Kept::default();
         let gone = self.sources.keys().filter(|source| !there.contains(*source));
         let mut changes = Vec::new();
         for source in asked.keys().chain(gone).collect::<BTreeSet<_>>() {
             let (before, now) = (self.sources.get(source).unwrap_or(&none), asked.get(source).unwrap_or(&none));
+            let (before, now) = (&before.tools, &now.tools);
             for tool in before.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
                 let what = match (before.get(tool), now.get(tool)) {
                     (None, _) => What::Added,
@@ -154,7 +167,7 @@ impl LockFile {
 
     /// What is kept of one tool.
     pub(crate) fn tool(&self, source: &str, tool: &str) -> Option<&Value> {
-        self.sources.get(source)?.get(tool)
+        self.sources.get(source)?.tools.get(tool)
     }
 
     /// Whether a source stands in it that is the same now, with its tools or without any.
@@ -162,16 +175,23 @@ impl LockFile {
         self.sources.contains_key(source)
     }
 
+    /// Whether a server says of itself what it said before.
+    pub(crate) fn can_as_before(&self, source: &str, now: &Kept) -> bool {
+        let before = self.sources.get(source).and_then(|kept| kept.capabilities.as_ref());
+        now.capabilities.as_ref().map(sorted) == before.map(sorted)
+    }
+
     /// Writes the file with what servers say now.
     ///
     /// # Errors
     /// Says why it cannot be written.
-    pub(crate) fn keep(&mut self, asked: BTreeMap<String, Tools>, there: &BTreeSet<String>) -> Result<(), String> {
+    pub(crate) fn keep(&mut self, asked: BTreeMap<String, Kept>, there: &BTreeSet<String>) -> Result<(), String> {
         self.sources.retain(|source, _| there.contains(source));
         self.sources.extend(asked);
-        let sources = self.sources.iter().map(|(source, tools)| {
-            let tools = Value::object(tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())));
-            (source.as_str(), Value::object([("tools", tools)]))
+        let sources = self.sources.iter().map(|(source, kept)| {
+            let tools = Value::object(kept.tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())));
+            let capabilities = kept.capabilities.clone().map(|said| (CAPABILITIES, said));
+            (source.as_str(), Value::object(capabilities.into_iter().chain([("tools", tools)])))
         });
         self.beside.write(&Value::object([("version", Value::from(KIND.version)), ("sources", Value::object(sources))]))
     }
@@ -182,12 +202,12 @@ const AGAIN: &str = "put it back as it was, or look at what servers say with `to
 
 /// What is kept of one server's tools.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Locked<'l>(&'l Tools);
+pub(crate) struct Locked<'l>(&'l Kept);
 
 impl Locked<'_> {
     /// In the form in which the server lists them.
     pub(crate) fn listed(self) -> Vec<Value> {
-        let tools = self.0.iter().map(|(name, tool)| {
+        let tools = self.0.tools.iter().map(|(name, tool)| {
             let kept = tool.as_object().into_iter().flat_map(|tool| tool.iter());
             let kept = kept.filter(|(key, _)| ![HASH, EFFECT].contains(&key.as_str()));
             let kept = kept.map(|(key, value)| (key.as_str(), value.clone()));
@@ -196,20 +216,30 @@ impl Locked<'_> {
         tools.collect()
     }
 
+    /// What the server declared that it can do; null when that is not known.
+    pub(crate) fn capabilities(self) -> Value {
+        self.0.capabilities.clone().unwrap_or(Value::Null)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(self) -> usize {
+        self.0.tools.len()
+    }
+
     /// The effects that a person accepted, by the names of the tools.
     pub(crate) fn effects(self) -> impl Iterator<Item = (String, Effect)> {
-        self.0.iter().filter_map(|(name, tool)| Some((name.clone(), effect_of(tool.get(EFFECT)?)?)))
+        self.0.tools.iter().filter_map(|(name, tool)| Some((name.clone(), effect_of(tool.get(EFFECT)?)?)))
     }
 
     /// What the server has to say for its tools to be called; texts in `secrets` are not compared.
     pub(crate) fn pins(self, secrets: &Secrets) -> Pins {
-        let (tools, secrets) = (self.0.clone(), secrets.clone());
+        let (tools, secrets) = (self.0.tools.clone(), secrets.clone());
         Pins::new(move |listed| compared(&tools, listed, &secrets))
     }
 
     /// The same for the same tools.
     pub(crate) fn print(self) -> String {
-        let hashes = self.0.values().filter_map(|tool| tool.get(HASH)?.as_str());
+        let hashes = self.0.tools.values().filter_map(|tool| tool.get(HASH)?.as_str());
         hashes.collect()
     }
 }
@@ -318,7 +348,8 @@ fn write_sorted(value: &Value, out: &mut String, counts: fn(&str) -> bool) {
     }
 }
 
-fn sorted(value: &Value) -> String {
+/// A value as text, with the keys of every object in order.
+pub(crate) fn sorted(value: &Value) -> String {
     let mut text = String::new();
     write_sorted(value, &mut text, |_| true);
     text

@@ -3,8 +3,10 @@
 //! Reading order: `args` (what can be said), `app` (what every command begins with), `config` (the
 //! file), `host` (from configuration to a catalogue), `command` (one file each).
 
+mod amend;
 mod app;
 mod args;
+mod asking;
 mod beside;
 mod code;
 mod command;

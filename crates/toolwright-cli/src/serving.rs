@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use toolwright::Text;
-use toolwright_mcp::server::{Audience, HttpOptions, Profile, ServerLimits, ServerOptions};
+use toolwright_mcp::server::{ApprovalAsking, Audience, HttpOptions, Profile, ServerLimits, ServerOptions};
 
 use crate::args::{SeenArgs, ServeArgs};
 use crate::code;
@@ -31,6 +31,17 @@ pub(crate) struct Serving {
     name: Option<String>,
     instructions: Option<String>,
     limits: LimitsEntry,
+}
+
+/// Who is asked for approvals while the server runs. What one file says strictly, no other makes milder.
+pub(crate) fn approvals(config: &Config) -> ApprovalAsking {
+    let sections = Sections::of(config);
+    let said = || sections.0.iter().map(|(section, _)| section.approvals);
+    ApprovalAsking {
+        client: said().all(|said| said.client != Some(false)),
+        later: said().all(|said| said.later != Some(false)),
+        expires: said().filter_map(|said| said.expires).min().unwrap_or(ApprovalAsking::default().expires),
+    }
 }
 
 /// What the files say about serving, the user's first.

@@ -4,10 +4,14 @@
 #[path = "it/world.rs"]
 mod world;
 
+#[path = "it/approve.rs"]
+mod approve;
 #[path = "it/arguments.rs"]
 mod arguments;
 #[path = "it/disk.rs"]
 mod disk;
+#[path = "it/doctor.rs"]
+mod doctor;
 #[path = "it/durable.rs"]
 mod durable;
 #[path = "it/editor.rs"]
@@ -20,6 +24,8 @@ mod environment;
 mod explaining;
 #[path = "it/fixing.rs"]
 mod fixing;
+#[path = "it/joining.rs"]
+mod joining;
 #[path = "it/kept.rs"]
 mod kept;
 #[path = "it/learn.rs"]
@@ -34,6 +40,8 @@ mod pictures;
 mod pins;
 #[path = "it/secrets.rs"]
 mod secrets;
+#[path = "it/serve.rs"]
+mod serve;
 #[path = "it/servers.rs"]
 mod servers;
 #[path = "it/strangers.rs"]

@@ -25,6 +25,8 @@ use serde_json::value::RawValue;
 struct Script {
     /// Milliseconds before anything is read.
     start_delay_ms: u64,
+    /// Only the first start is slow (needs `log`).
+    slow_once: bool,
     /// Lines printed before the first message.
     noise: Vec<String>,
     /// Put directly in front of the first message, on the same line.
@@ -35,6 +37,8 @@ struct Script {
     dies: Option<Death>,
     /// Protocol versions of the sessionless generation; none: `server/discover` is unknown.
     discover: Vec<String>,
+    /// Answers what it does not know with an empty result.
+    empty: bool,
     /// Answers what it does not know with an error that has no id.
     forgets_ids: bool,
     /// Ends itself when asked to discover.
@@ -123,6 +127,7 @@ fn host(script: &str) {
 }
 
 fn serve(script: Script) {
+    let again = script.log.as_ref().is_some_and(|path| std::path::Path::new(path).exists());
     if let Some(path) = &script.log {
         let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         writeln!(log, "{}", std::process::id()).unwrap();
@@ -130,7 +135,9 @@ fn serve(script: Script) {
     if let Some(death) = &script.dies {
         die(death.status, &death.words);
     }
-    std::thread::sleep(Duration::from_millis(script.start_delay_ms));
+    if !(script.slow_once && again) {
+        std::thread::sleep(Duration::from_millis(script.start_delay_ms));
+    }
     for line in &script.noise {
         say(line);
     }
@@ -194,6 +201,7 @@ fn answer(script: &Script, line: &str, so_far: &Shared) -> Option<String> {
         "tools/list" => Some(result(&id, &page(script, &shallow))),
         "tools/call" => call(script, &id, params, so_far),
         "ping" => Some(result(&id, "{}")),
+        _ if script.empty => Some(result(&id, "{}")),
         _ if script.forgets_ids => Some(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}"#.to_owned()),
         other => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no method {other}"}}}}"#)),
     }

@@ -34,6 +34,7 @@ mod inflight;
 mod line;
 mod listen;
 mod listing;
+mod lookup;
 mod pass;
 mod pins;
 mod process;
@@ -54,6 +55,7 @@ pub use error::{
     UNAUTHORIZED, UNAVAILABLE, UpstreamError,
 };
 pub use listing::{Listing, Skipped};
+pub use lookup::Lookup;
 pub use pass::{Passed, PassedReply, UpstreamEvent};
 pub use pins::{Changed, Pins};
 pub use questions::{Answered, Asked, Question, Questions};

@@ -327,6 +327,23 @@ pub(crate) fn opens_session(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, ClientJsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_)))
 }
 
+/// The id of a request of `rmcp`.
+pub(crate) fn request_id(message: &ClientJsonRpcMessage) -> Option<String> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request.id.to_string()),
+        _ => None,
+    }
+}
+
+/// The id of the request that a message for `rmcp` answers, and whether with a result.
+pub(crate) fn answered_id(message: &ServerJsonRpcMessage) -> Option<(String, bool)> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Some((response.id.to_string(), true)),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref().map(|id| (id.to_string(), false)),
+        _ => None,
+    }
+}
+
 /// The message of `rmcp` as JSON text.
 pub(crate) fn text(message: &ClientJsonRpcMessage) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(message)

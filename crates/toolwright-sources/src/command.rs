@@ -70,7 +70,7 @@ mod tail;
 mod template;
 
 pub use error::{CommandError, CommandIssue, CommandIssueKind, Place, RefusedArgument};
-pub use lookup::Environment;
+pub use lookup::{Environment, Lookup};
 pub use output::Stdout;
 pub use process::guard;
 pub use template::{ArgTemplate, Placeholder, TemplateError, TemplateErrorKind};

@@ -63,6 +63,8 @@ fn name(number: u8) -> &'static str {
         kind::RESOLVED => "resolved",
         kind::ABANDONED => "abandoned",
         kind::END => "end",
+        kind::ASKED => "asked",
+        kind::ANSWERED => "answered",
         _ => "unknown",
     }
 }

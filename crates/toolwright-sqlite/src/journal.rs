@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use toolwright::approval::Answered;
 use toolwright::journal::{Claim, JournalErrorKind, Resolution, RunHistory, RunJournal, RunRecord};
 use toolwright::{Eventually, Journal, JournalError, Text};
 
@@ -16,7 +17,7 @@ use crate::owner;
 use crate::read;
 use crate::record;
 use crate::run::Held;
-use crate::view::{Prune, Pruned, RunFilter, RunSummary, Verification};
+use crate::view::{Prune, Pruned, Question, RunFilter, RunSummary, Verification};
 use crate::wire::{Fallible, Trouble, told};
 use crate::writer::{Job, Queued, Writer};
 use crate::{export, list, prune, verify};
@@ -219,6 +220,15 @@ impl SqliteJournal {
         self.0.blocking(|connection| list::ids(connection, prefix, newest))
     }
 
+    /// Questions whose ids begin with `prefix`, with the ids of their runs, the newest first, at most `newest` of them; with `open`
+    /// only those that nobody answered, of runs that have no end. Blocks while the file is read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn questions(&self, prefix: &str, newest: usize, open: bool) -> Result<Vec<(Text, Question)>, JournalError> {
+        self.0.blocking(|connection| list::questions(connection, prefix, newest, open))
+    }
+
     /// Waits until everything that is queued is written, and says when it could not be. Blocks.
     ///
     /// # Errors
@@ -326,6 +336,15 @@ impl Journal for SqliteJournal {
     fn resolve(&self, run: &str, path: &str, resolution: Resolution) -> Eventually<'_, Result<(), JournalError>> {
         let (promise, answer) = promise();
         let job = Job::AnswerOf { run: run.into(), path: path.to_owned(), resolution, answer: promise };
+        match self.0.writable().and_then(|()| self.0.queue.push(job)) {
+            Ok(()) => self.0.awaited(answer),
+            Err(error) => Eventually::Now(Err(error)),
+        }
+    }
+
+    fn answer(&self, run: &str, answered: Answered) -> Eventually<'_, Result<(), JournalError>> {
+        let (promise, answer) = promise();
+        let job = Job::DecideOf { run: run.into(), answered, answer: promise };
         match self.0.writable().and_then(|()| self.0.queue.push(job)) {
             Ok(()) => self.0.awaited(answer),
             Err(error) => Eventually::Now(Err(error)),

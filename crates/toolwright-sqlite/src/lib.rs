@@ -26,4 +26,4 @@ mod writer;
 pub use fault::FAULT_POINTS;
 
 pub use journal::{SqliteJournal, SqliteOptions, Synchronous};
-pub use view::{Open, Prune, Pruned, RunFilter, RunStatus, RunSummary, Verification, Wrong};
+pub use view::{Open, Prune, Pruned, Question, RunFilter, RunStatus, RunSummary, Verification, Wrong};

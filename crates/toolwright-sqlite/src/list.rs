@@ -10,14 +10,15 @@ use toolwright::{Text, Timestamp};
 use crate::format::OF_RUN;
 use crate::owner;
 use crate::record::{class, kind, moment};
-use crate::view::{Open, RunFilter, RunStatus, RunSummary};
+use crate::view::{Open, Question, RunFilter, RunStatus, RunSummary};
 use crate::wire::Fallible;
 
 const RUNS: &str = "SELECT last, id, tool, code, created, ended, runs.epoch, owner, begun, principal, session, open,
     ifnull(handle, ''), ifnull(held, 0)
     FROM runs LEFT JOIN claims ON claims.run = runs.key AND claims.epoch = runs.epoch
     WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR created >= ?2) AND (?3 IS NULL OR id = ?3) ORDER BY runs.key DESC";
-const CALLS: &str = "SELECT epoch, kind, class, at, path, tool FROM events WHERE kind BETWEEN 2 AND 5 AND id IN";
+const CALLS: &str = "SELECT epoch, kind, class, at, path, tool, CASE WHEN kind > 6 THEN body END
+    FROM events WHERE kind >= 2 AND kind <> 6 AND id IN";
 
 fn time(at: Option<i64>) -> Option<Timestamp> {
     at.map(|at| Timestamp(at.unsigned_abs()))
@@ -51,6 +52,7 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
             owner: row.get::<_, String>(7)?.into(),
             begun: row.get::<_, i64>(8)?.unsigned_abs(),
             waits: Vec::new(),
+            asks: Vec::new(),
             principal: text(9)?,
             session: text(10)?,
         };
@@ -62,11 +64,19 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
             (false, _, None) => RunStatus::Succeeded,
         };
         let may_doubt = matches!(plain, RunStatus::Interrupted | RunStatus::Failed);
-        if wanted(plain) || (may_doubt && wanted(RunStatus::InDoubt)) {
+        let may_wait = plain == RunStatus::Interrupted;
+        if wanted(plain) || (may_doubt && wanted(RunStatus::InDoubt)) || (may_wait && wanted(RunStatus::Waiting)) {
             if plain != RunStatus::Succeeded {
-                run.waits = waits(&mut calls, last, at_work.then_some(run.epoch))?;
+                (run.waits, run.asks) = waits(&mut calls, last, at_work.then_some(run.epoch))?;
             }
-            run.status = if may_doubt && !run.waits.is_empty() { RunStatus::InDoubt } else { plain };
+            if !open {
+                run.asks = Vec::new();
+            }
+            run.status = match plain {
+                _ if may_doubt && !run.waits.is_empty() => RunStatus::InDoubt,
+                RunStatus::Interrupted if !run.asks.is_empty() => RunStatus::Waiting,
+                plain => plain,
+            };
             if wanted(run.status) {
                 found.push(run);
             }
@@ -75,10 +85,35 @@ pub(crate) fn runs(connection: &Connection, owners: &Path, filter: &RunFilter) -
     Ok(found)
 }
 
+/// The part of a question that says which it is.
+#[derive(serde::Deserialize)]
+struct Named {
+    id: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Shown {
+    request: Named,
+}
+
+/// Takes in a question, or takes out the one that was answered.
+fn note(questions: &mut Vec<Question>, asks: bool, row: &rusqlite::Row<'_>) -> Fallible<()> {
+    let body: String = row.get(6)?;
+    if !asks {
+        if let Ok(answered) = serde_json::from_str::<Named>(&body) {
+            questions.retain(|question| question.id.as_str() != answered.id);
+        }
+    } else if let Ok(shown) = serde_json::from_str::<Shown>(&body) {
+        let (path, tool): (String, String) = (row.get(4)?, row.get(5)?);
+        questions.push(Question { id: shown.request.id.into(), path: path.into(), tool: tool.into(), since: time(row.get(3)?) });
+    }
+    Ok(())
+}
+
 /// Whether a call of the run that ends with this record is in doubt.
 pub(crate) fn is_in_doubt(connection: &Connection, last: i64) -> Fallible<bool> {
     let mut calls = connection.prepare(&format!("{CALLS} {OF_RUN} ORDER BY id"))?;
-    Ok(!waits(&mut calls, last, None)?.is_empty())
+    Ok(!waits(&mut calls, last, None)?.0.is_empty())
 }
 
 /// One call that may not be repeated unseen, as far as its records were read.
@@ -94,13 +129,18 @@ struct Call {
 }
 
 /// The calls of a run that are in doubt, by the rules of [`toolwright::journal::admit`]. Those that began under the claim
-/// that is at work now are at work themselves.
-fn waits(calls: &mut Statement<'_>, last: i64, at_work: Option<u64>) -> Fallible<Vec<Open>> {
+/// that is at work now are at work themselves. Beside them, the questions that nobody answered.
+fn waits(calls: &mut Statement<'_>, last: i64, at_work: Option<u64>) -> Fallible<(Vec<Open>, Vec<Question>)> {
+    let mut questions = Vec::new();
     let mut found: Vec<Call> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut rows = calls.query([last, 0])?;
     while let Some(row) = rows.next()? {
         let (what, says): (u8, u8) = (row.get(1)?, row.get(2)?);
+        if matches!(what, kind::ASKED | kind::ANSWERED) {
+            note(&mut questions, what == kind::ASKED, row)?;
+            continue;
+        }
         let begins_once = what == kind::BEGIN && says == class::BEGIN_ONCE;
         // Most runs have no such call, and then nothing need be told apart.
         if !begins_once && places.is_empty() {
@@ -139,7 +179,8 @@ fn waits(calls: &mut Statement<'_>, last: i64, at_work: Option<u64>) -> Fallible
         }
     }
     let doubtful = found.into_iter().filter(|call| call.doubt && !(call.begun && Some(call.epoch) == at_work));
-    Ok(doubtful.map(|call| Open { path: call.path.into(), tool: call.tool.into(), since: time(call.since) }).collect())
+    let doubtful = doubtful.map(|call| Open { path: call.path.into(), tool: call.tool.into(), since: time(call.since) });
+    Ok((doubtful.collect(), questions))
 }
 
 /// Ids of the newest runs that begin so.
@@ -148,4 +189,38 @@ pub(crate) fn ids(connection: &Connection, prefix: &str, newest: usize) -> Falli
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
     let like = ids.filter(|id| id.as_ref().map_or(true, |id| id.starts_with(prefix)));
     Ok(like.take(newest).map(|id| id.map(Text::from)).collect::<rusqlite::Result<_>>()?)
+}
+
+/// Questions by the beginning of their ids, with their runs, the newest first.
+pub(crate) fn questions(connection: &Connection, prefix: &str, newest: usize, open: bool) -> Fallible<Vec<(Text, Question)>> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut statement = transaction.prepare(
+        "SELECT runs.id, at, path, events.tool, body, last FROM events JOIN runs ON runs.key = events.run
+         WHERE kind = 7 AND (?1 = 0 OR open = 1) ORDER BY events.id DESC",
+    )?;
+    let mut calls = transaction.prepare(&format!("{CALLS} {OF_RUN} ORDER BY id"))?;
+    let mut rows = statement.query([open])?;
+    let mut unanswered: HashMap<String, Vec<Question>> = HashMap::new();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if found.len() >= newest {
+            break;
+        }
+        let (run, body, last): (String, String, i64) = (row.get(0)?, row.get(4)?, row.get(5)?);
+        let Ok(shown) = serde_json::from_str::<Shown>(&body) else { continue };
+        let (id, (path, tool)): (Text, (String, String)) = (shown.request.id.into(), (row.get(2)?, row.get(3)?));
+        if !id.starts_with(prefix) {
+            continue;
+        }
+        if open {
+            if !unanswered.contains_key(&run) {
+                unanswered.insert(run.clone(), waits(&mut calls, last, None)?.1);
+            }
+            if unanswered.get(&run).is_none_or(|there| there.iter().all(|question| question.id != id)) {
+                continue;
+            }
+        }
+        found.push((run.into(), Question { id, path: path.into(), tool: tool.into(), since: time(row.get(1)?) }));
+    }
+    Ok(found)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolwright::approval::{Answered, Asked, Outcome};
 use toolwright::journal::{Begin, Claim, Claimed, End, Finish, Record, Resolution, Resolved, RunRecord, StepKey, Verdict};
 use toolwright::{EffectState, Impact, JournalError, Timestamp, Value};
 
@@ -22,6 +23,8 @@ pub(crate) mod kind {
     pub(crate) const RESOLVED: u8 = 4;
     pub(crate) const ABANDONED: u8 = 5;
     pub(crate) const END: u8 = 6;
+    pub(crate) const ASKED: u8 = 7;
+    pub(crate) const ANSWERED: u8 = 8;
 }
 
 /// What a record says about its call, by kind.
@@ -40,6 +43,11 @@ pub(crate) mod class {
     pub(crate) const SAID_NOT: u8 = 1;
     pub(crate) const END_OK: u8 = 0;
     pub(crate) const END_FAILED: u8 = 1;
+    pub(crate) const SAID_YES: u8 = 0;
+    pub(crate) const SAID_NO: u8 = 1;
+    pub(crate) const SAID_NOBODY: u8 = 2;
+    pub(crate) const SAID_EXPIRED: u8 = 3;
+    pub(crate) const SAID_WITHDRAWN: u8 = 4;
 }
 
 /// The first record of a run.
@@ -129,6 +137,13 @@ impl Values for Resolved {
     }
 }
 
+impl Values for Asked {
+    fn each(&mut self, change: &mut dyn FnMut(&mut Value) -> Fallible<()>) -> Fallible<()> {
+        change(&mut self.request.arguments)?;
+        self.request.covers.iter_mut().try_for_each(|covered| change(&mut covered.arguments))
+    }
+}
+
 /// Prints a record, with its large values cut out.
 fn body<T: Values + Serialize>(mut record: T, known: &std::sync::Mutex<Known>) -> Fallible<(String, Vec<Arc<Blob>>)> {
     let mut large = false;
@@ -199,6 +214,24 @@ pub(crate) fn resolved(resolved: Resolved, cut: Cut<'_>) -> Fallible<Row> {
     let class = if matches!(resolved.resolution.verdict, Verdict::Happened(_)) { class::SAID_HAPPENED } else { class::SAID_NOT };
     let (at, key) = (resolved.resolution.at, resolved.key.clone());
     Ok(of_call(kind::RESOLVED, class, at, &key, body(resolved, cut)?))
+}
+
+pub(crate) fn asked(asked: Asked, cut: Cut<'_>) -> Fallible<Row> {
+    let (at, key) = (asked.request.asked, asked.key.clone());
+    Ok(of_call(kind::ASKED, class::PLAIN, at, &key, body(asked, cut)?))
+}
+
+pub(crate) fn answered(answered: &Answered) -> Fallible<Row> {
+    let class = match answered.outcome {
+        Outcome::Yes => class::SAID_YES,
+        Outcome::No => class::SAID_NO,
+        Outcome::Nobody => class::SAID_NOBODY,
+        Outcome::Expired => class::SAID_EXPIRED,
+        Outcome::Withdrawn => class::SAID_WITHDRAWN,
+        other => return Err(JournalError::unwritable(format!("an answer `{}` has no form here", other.as_str())).into()),
+    };
+    let (at, body) = (moment(answered.at), printed(answered)?);
+    Ok(Row { kind: kind::ANSWERED, class, at, path: String::new(), tool: String::new(), body, parts: Vec::new() })
 }
 
 pub(crate) fn abandoned(key: &StepKey) -> Fallible<Row> {
@@ -347,6 +380,8 @@ pub(crate) fn as_record(read: &Read, values: &mut KeptValues<'_>) -> Fallible<Re
         kind::RESOLVED => Record::Resolved(values.join(parsed(read)?, read.parts)?),
         kind::ABANDONED => Record::Abandoned(parsed(read)?),
         kind::END => Record::End(parsed(read)?),
+        kind::ASKED => Record::Asked(Box::new(values.join(parsed(read)?, read.parts)?)),
+        kind::ANSWERED => Record::Answered(parsed(read)?),
         other => return Err(Trouble::Damaged(format!("record {} of the run is of a kind {other} that is not known", read.seq))),
     })
 }

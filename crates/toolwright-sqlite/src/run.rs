@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use toolwright::approval::{Answered, Approval, Asked};
 use toolwright::journal::{Admission, Begin, End, Finish, Resolution, RunJournal, StepKey};
 use toolwright::{Eventually, JournalError, Text};
 
@@ -144,7 +145,8 @@ impl Held {
         // INVARIANT: whoever finds a place unseen has queued its record before anybody else looks.
         let mut seen = claim.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let unseen = seen.insert(&begin.key);
-        let may_be_there = !unseen && (claim.epoch > 1 || begin.key.may_repeat());
+        // A yes counts once, and only the records of the call say whether it did.
+        let may_be_there = begin.approval().is_some() || (!unseen && (claim.epoch > 1 || begin.key.may_repeat()));
         let asked = may_be_there.then(|| Box::new(begin.clone()));
         let row = self.told(record::begin(begin, &self.journal.known))?;
         if !waits && asked.is_none() && self.grip.queue.has_room() {
@@ -199,6 +201,28 @@ impl RunJournal for Held {
         let claim = &self.grip.claim;
         let (promise, answer) = promise();
         let job = Job::Answer { claim: claim.clone(), key: key.clone(), resolution, answer: promise };
+        now(claim.check().and_then(|()| self.grip.queue.push(job)).map(|()| self.journal.awaited(answer)))
+    }
+
+    fn approvals(&self) -> Later<'_, Vec<Approval>> {
+        let claim = &self.grip.claim;
+        let (promise, answer) = promise();
+        let job = Job::Approvals { claim: claim.clone(), answer: promise };
+        now(claim.check().and_then(|()| self.grip.queue.push(job)).map(|()| self.journal.awaited(answer)))
+    }
+
+    fn ask(&self, asked: Asked) -> Later<'_, ()> {
+        let row = || {
+            self.grip.claim.check()?;
+            self.told(record::asked(asked, &self.journal.known))
+        };
+        now(row().and_then(|row| self.append(row, true)))
+    }
+
+    fn answer(&self, answered: Answered) -> Later<'_, ()> {
+        let claim = &self.grip.claim;
+        let (promise, answer) = promise();
+        let job = Job::Decide { claim: claim.clone(), answered, answer: promise };
         now(claim.check().and_then(|()| self.grip.queue.push(job)).map(|()| self.journal.awaited(answer)))
     }
 

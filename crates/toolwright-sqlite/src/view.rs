@@ -16,6 +16,8 @@ pub enum RunStatus {
     Interrupted,
     /// A call of it may have had its effect, and somebody must say whether it did.
     InDoubt,
+    /// It has no end, nobody is at work on it, and it goes on when somebody says yes or no to a call.
+    Waiting,
     /// It ended with an error.
     Failed,
     /// It ended well.
@@ -23,12 +25,13 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// `running`, `interrupted`, `in_doubt`, `failed` or `succeeded`.
+    /// `running`, `interrupted`, `in_doubt`, `waiting`, `failed` or `succeeded`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Interrupted => "interrupted",
             Self::InDoubt => "in_doubt",
+            Self::Waiting => "waiting",
             Self::Failed => "failed",
             Self::Succeeded => "succeeded",
         }
@@ -75,6 +78,8 @@ pub struct RunSummary {
     pub begun: u64,
     /// The calls in doubt, in the order in which they first began.
     pub waits: Vec<Open>,
+    /// Questions that nobody answered, of a run that has no end.
+    pub asks: Vec<Question>,
     /// On whose behalf it runs.
     pub principal: Option<Text>,
     /// The session it belongs to.
@@ -109,6 +114,28 @@ pub struct Open {
     /// Its tool.
     pub tool: Text,
     /// When its last attempt began.
+    pub since: Option<Timestamp>,
+}
+
+/// A question whether a call may be made.
+///
+/// [`RunSummary::asks`] has them; [`RunHistory::approvals`](toolwright::journal::RunHistory::approvals) has all that was shown.
+///
+/// ```
+/// fn told(question: &toolwright_sqlite::Question) -> String {
+///     format!("{}: may `{}` run at {}?", question.id, question.tool, question.path)
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Question {
+    /// Its id.
+    pub id: Text,
+    /// The path of the call that waits.
+    pub path: Text,
+    /// Its tool.
+    pub tool: Text,
+    /// When it was asked.
     pub since: Option<Timestamp>,
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use toolwright::approval::{Answered, Approval};
 use toolwright::journal::{Admission, Begin, Claim, Resolution, RunRecord, StepKey};
 use toolwright::{JournalError, Text};
 
@@ -66,6 +67,22 @@ pub(crate) enum Job {
         resolution: Resolution,
         answer: Promise<Result<(), JournalError>>,
     },
+    /// What was asked in the run, and what became of it.
+    Approvals {
+        claim: Arc<ClaimState>,
+        answer: Promise<Result<Vec<Approval>, JournalError>>,
+    },
+    /// What was decided about a call that waits for somebody's yes.
+    Decide {
+        claim: Arc<ClaimState>,
+        answered: Answered,
+        answer: Promise<Result<(), JournalError>>,
+    },
+    DecideOf {
+        run: Text,
+        answered: Answered,
+        answer: Promise<Result<(), JournalError>>,
+    },
     Release {
         claim: Arc<ClaimState>,
     },
@@ -79,7 +96,8 @@ impl Job {
     fn claim(&self) -> Option<&Arc<ClaimState>> {
         match self {
             Self::Begin { claim, .. } | Self::Append { claim, .. } | Self::Answer { claim, .. } | Self::Release { claim } => Some(claim),
-            Self::Open { .. } | Self::AnswerOf { .. } | Self::Flush { .. } => None,
+            Self::Approvals { claim, .. } | Self::Decide { claim, .. } => Some(claim),
+            Self::Open { .. } | Self::AnswerOf { .. } | Self::DecideOf { .. } | Self::Flush { .. } => None,
         }
     }
 
@@ -89,6 +107,7 @@ impl Job {
             Self::Append { answer, .. } => answer.is_some(),
             Self::Release { .. } => false,
             Self::Open { .. } | Self::Answer { .. } | Self::AnswerOf { .. } | Self::Flush { .. } => true,
+            Self::Approvals { .. } | Self::Decide { .. } | Self::DecideOf { .. } => true,
         }
     }
 
@@ -109,6 +128,8 @@ impl Job {
             },
             Self::Begin { answer: None, claim, .. } => claim.poison(error),
             Self::Answer { answer, .. } | Self::AnswerOf { answer, .. } | Self::Flush { answer } => answer.give(Err(error.clone())),
+            Self::Decide { answer, .. } | Self::DecideOf { answer, .. } => answer.give(Err(error.clone())),
+            Self::Approvals { answer, .. } => answer.give(Err(error.clone())),
             Self::Release { .. } => {}
         }
     }
@@ -119,6 +140,7 @@ impl Job {
 enum Done {
     Opened(Grip),
     Admitted(Admission),
+    Approvals(Vec<Approval>),
     Written,
     No(JournalError),
 }
@@ -352,6 +374,8 @@ fn tell(jobs: &mut Vec<Job>, done: Vec<Done>) {
             }
             (Job::Begin { answer: Some(answer), .. }, Done::Admitted(admission)) => answer.give(Ok(admission)),
             (Job::Append { answer: Some(answer), .. }, Done::Written) => answer.give(Ok(())),
+            (Job::Approvals { answer, .. }, Done::Approvals(approvals)) => answer.give(Ok(approvals)),
+            (Job::Decide { answer, .. } | Job::DecideOf { answer, .. }, Done::Written) => answer.give(Ok(())),
             (Job::Answer { answer, .. } | Job::AnswerOf { answer, .. } | Job::Flush { answer }, Done::Written) => answer.give(Ok(())),
             _ => {}
         }

@@ -31,7 +31,7 @@ pub(crate) struct RunCommand {
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Status {
-    /// It has not ended: running, interrupted or in doubt.
+    /// It has not ended: running, interrupted, waiting or in doubt.
     Open,
     /// Some process is at work on it.
     Running,
@@ -39,6 +39,8 @@ pub(crate) enum Status {
     Interrupted,
     /// Somebody must say whether an effect happened.
     InDoubt,
+    /// Somebody must say whether a call may be made.
+    Waiting,
     /// It ended with an error.
     Failed,
     /// It ended well.
@@ -95,6 +97,25 @@ pub(crate) struct ResumeArgs {
     /// Go on although this tool has changed since the run began (repeatable)
     #[arg(long, value_name = "TOOL")]
     pub(crate) accept_changed: Vec<String>,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub(crate) at: JournalAt,
+}
+
+/// A question, and the answer to it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// The question's id, or the beginning of one [default: list what waits]
+    pub(crate) id: Option<String>,
+    /// Say yes to exactly what was shown
+    #[arg(long, conflicts_with = "no")]
+    pub(crate) yes: bool,
+    /// Say no
+    #[arg(long)]
+    pub(crate) no: bool,
+    /// Why; is kept, and shown to whoever called
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     /// Where it is kept.
     #[command(flatten)]
     pub(crate) at: JournalAt,

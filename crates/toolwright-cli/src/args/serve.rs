@@ -27,9 +27,9 @@ pub(crate) struct ServeArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SeenArgs {
     /// The audience of clients that have no other
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "AUDIENCE")]
     pub(crate) audience: Option<String>,
     /// The form in which tools are published, whatever a client calls itself
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Profile::names()))]
+    #[arg(long, value_name = "PROFILE", value_parser = PossibleValuesParser::new(Profile::names()))]
     pub(crate) profile: Option<String>,
 }

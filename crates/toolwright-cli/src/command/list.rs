@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 
 use crate::app::App;
-use crate::args::Format;
+use crate::args::{Format, SeenArgs};
 use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::output::Output;
+use crate::serving::Serving;
 use crate::style::{columns, cut, limited, one_line, pad, printable, wrap};
 use crate::view::{State, ToolView, Why, effect_words, stands_out};
 
-/// Lists the tools; `all` also shows hidden ones, `ask` starts every server.
-pub(crate) async fn list(app: &App, all: bool, ask: bool) -> Exit {
+mod clients;
+
+/// Lists the tools; `all` also shows hidden ones, `ask` starts every server, `seen` shows them as those clients see them.
+pub(crate) async fn list(app: &App, all: bool, ask: bool, seen: Option<&SeenArgs>) -> Exit {
     let config = match app.config_with_locks() {
         Ok(config) => config,
         Err(exit) => return exit,
@@ -20,6 +23,14 @@ pub(crate) async fn list(app: &App, all: bool, ask: bool) -> Exit {
     if let Err(exit) = app.usable(&config) {
         return exit;
     }
+    let serving = match seen.map(|seen| Serving::of(&config, seen)).transpose() {
+        Ok(serving) => serving,
+        Err(findings) => return app.fail(findings, Exit::DoesNotCheck),
+    };
+    let audience = match serving.as_ref().map(Serving::default_audience).transpose() {
+        Ok(audience) => audience.cloned(),
+        Err(finding) => return app.fail(vec![*finding], Exit::Usage),
+    };
     let grants = app.grants(&config);
     let want = if ask { Want::Compared } else { Want::Locked { ask: true } };
     let opened = until_first(Host::open(config, &grants, &want)).await;
@@ -32,6 +43,10 @@ pub(crate) async fn list(app: &App, all: bool, ask: bool) -> Exit {
     leave_at_next();
     if let Err(exit) = app.allows_what_is_there(&host) {
         return exit;
+    }
+    if let (Some(serving), Some(audience)) = (&serving, &audience) {
+        app.output.result(&clients::text(app, &host, serving, audience));
+        return Exit::Ok;
     }
     let shown: Vec<&ToolView> = host.tools.iter().filter(|tool| all || !tool.hidden).collect();
     let text = match app.output.format {

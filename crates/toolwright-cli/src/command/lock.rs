@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::lock::difference::{self, Difference, Word};
-use crate::lock::{self, Change, LockFile, Tools, What};
+use crate::lock::{self, Change, Kept, LockFile, What};
 use crate::style::{Style, cut, one_line, wrap};
 use crate::view::effect_words;
 use crate::visible::visible;
@@ -24,7 +24,7 @@ use crate::visible::visible;
 /// What is to be written into one file.
 pub(super) struct Plan {
     pub(super) file: LockFile,
-    asked: BTreeMap<String, Tools>,
+    asked: BTreeMap<String, Kept>,
     /// Servers that the configuration names.
     there: BTreeSet<String>,
     pub(super) changes: Vec<Change>,
@@ -123,10 +123,19 @@ fn plan(file: LockFile, servers: &[(String, Layer)], trusted: &BTreeSet<String>,
         lock::kept(&host.secrets.mask_whole(raw), effect)
     };
     let offered = host.offered.iter().filter(|(source, _)| there.contains(source));
-    let asked: BTreeMap<String, Tools> =
-        offered.map(|(source, raw)| (source.clone(), raw.iter().filter_map(|raw| kept(source, raw)).collect())).collect();
+    let capabilities = |source: &str| {
+        let said = host.servers().find(|(name, _)| *name == source).map(|(_, upstream)| host.secrets.mask_whole(&upstream.capabilities()));
+        said.filter(|said| said.as_object().is_some())
+    };
+    let of = |source: &str, raw: &[Value]| Kept {
+        tools: raw.iter().filter_map(|raw| kept(source, raw)).collect(),
+        capabilities: capabilities(source),
+    };
+    let asked: BTreeMap<String, Kept> = offered.map(|(source, raw)| (source.clone(), of(source, raw))).collect();
     let changes = file.changes(&asked, &there);
-    let writes = !changes.is_empty() || file.is_damaged() || asked.keys().any(|source| !file.knows(source));
+    let writes = !changes.is_empty()
+        || file.is_damaged()
+        || asked.iter().any(|(source, kept)| !file.can_as_before(source, kept) || !file.knows(source));
     Plan { file, asked, there, changes, writes }
 }
 
@@ -142,9 +151,13 @@ impl Looked {
             for change in &plan.changes {
                 self.change(plan, change, style, width, &mut out);
             }
-            let empty = plan.asked.iter().filter(|(source, tools)| tools.is_empty() && !plan.file.knows(source));
+            let empty = plan.asked.iter().filter(|(source, kept)| kept.tools.is_empty() && !plan.file.knows(source));
             for (source, _) in empty {
                 let _ = writeln!(out, "  {}  {}: no tools", style.green("new    "), one_line(source));
+            }
+            let other = plan.asked.iter().filter(|(source, kept)| plan.file.knows(source) && !plan.file.can_as_before(source, kept));
+            for (source, _) in other {
+                let _ = writeln!(out, "  {}  {}: what it says it can do (capabilities)", style.yellow("changed"), one_line(source));
             }
             if plan.changes.is_empty() && plan.file.is_damaged() {
                 let _ = writeln!(out, "  {}  the file itself, which cannot be read as it is", style.yellow("changed"));
@@ -176,7 +189,7 @@ impl Looked {
 
 impl Plan {
     fn now(&self, change: &Change) -> Option<&Value> {
-        self.asked.get(&change.source)?.get(&change.tool)
+        self.asked.get(&change.source)?.tools.get(&change.tool)
     }
 
     /// What is different about a tool that changed.

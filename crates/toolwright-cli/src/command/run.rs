@@ -9,6 +9,7 @@ use toolwright_sqlite::SqliteJournal;
 use super::show::masks::context_key;
 use crate::app::{App, Kept};
 use crate::args::{Format, JournalAt, RunArgs, RunCommand};
+use crate::asking::Terminal;
 use crate::code;
 use crate::diagnostic::{Finding, did_you_mean};
 use crate::exit::Exit;
@@ -144,7 +145,7 @@ pub(crate) async fn with_tool(
 pub(super) async fn opened(app: &App, tool: &str) -> Result<Host, Exit> {
     let config = app.config_with_locks()?;
     app.usable(&config)?;
-    let grants = app.grants(&config);
+    let grants = app.grants(&config).asking(Arc::new(Terminal::new(app.output, &config.secrets)), None);
     let want = Want::Tool(tool.to_owned());
     let opened = until_first(Host::open(config, &grants, &want)).await;
     opened.ok_or_else(|| app.interrupted(Exit::ToolFailed))

@@ -62,10 +62,11 @@ fn filter(args: &RunsArgs) -> Result<RunFilter, String> {
     filter.newest = Some(args.limit.saturating_add(1));
     for status in &args.status {
         filter.statuses.extend_from_slice(match status {
-            Status::Open => &[RunStatus::Running, RunStatus::Interrupted, RunStatus::InDoubt],
+            Status::Open => &[RunStatus::Running, RunStatus::Interrupted, RunStatus::Waiting, RunStatus::InDoubt],
             Status::Running => &[RunStatus::Running],
             Status::Interrupted => &[RunStatus::Interrupted],
             Status::InDoubt => &[RunStatus::InDoubt],
+            Status::Waiting => &[RunStatus::Waiting],
             Status::Failed => &[RunStatus::Failed],
             Status::Succeeded => &[RunStatus::Succeeded],
         });
@@ -78,6 +79,10 @@ pub(super) fn summary_json(run: &RunSummary) -> serde_json::Value {
     let text = |text: &Option<Text>| text.as_ref().map(|text| text.to_string());
     let at = |at: Option<Timestamp>| at.map(rfc3339);
     let waits = run.waits.iter().map(|open| json!({"path": open.path.as_str(), "tool": open.tool.as_str(), "since": at(open.since)}));
+    let asks = run.asks.iter().map(|question| {
+        let (id, path, tool) = (question.id.as_str(), question.path.as_str(), question.tool.as_str());
+        json!({"id": id, "path": path, "tool": tool, "since": at(question.since)})
+    });
     json!({
         "id": run.id.as_str(),
         "tool": run.tool.as_str(),
@@ -89,6 +94,7 @@ pub(super) fn summary_json(run: &RunSummary) -> serde_json::Value {
         "owner": run.owner.as_str(),
         "begun": run.begun,
         "waits": waits.collect::<Vec<_>>(),
+        "asks": asks.collect::<Vec<_>>(),
         "principal": text(&run.principal),
         "session": text(&run.session),
     })
@@ -149,7 +155,7 @@ fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String
             pad(&when, WHEN_WIDTH)
         );
         let _ = writeln!(out, "{}", line.trim_end());
-        for line in below(run, &|words| app.about(words, id, &args.at)) {
+        for line in below(run, &|words, other| app.about(words, other.unwrap_or(id), &args.at)) {
             let _ = writeln!(out, "{}", style.dim(&wrap(&line, output.width(), "    ")));
         }
     }
@@ -157,16 +163,23 @@ fn human(app: &App, args: &RunsArgs, runs: &[RunSummary], path: &Path) -> String
 }
 
 /// What is to be known of a run beside its line.
-fn below(run: &RunSummary, command: &dyn Fn(&str) -> String) -> Vec<String> {
+fn below(run: &RunSummary, command: &dyn Fn(&str, Option<&str>) -> String) -> Vec<String> {
     match run.status {
         RunStatus::Running => vec![format!("at work: {}", one_line(&run.owner))],
-        RunStatus::Interrupted => vec![format!("`{}` goes on", command("resume"))],
+        RunStatus::Interrupted => vec![format!("`{}` goes on", command("resume", None))],
+        RunStatus::Waiting => {
+            let open = run.asks.iter().map(|question| {
+                let (tool, path) = (one_line(&question.tool), one_line(&question.path));
+                format!("waits for you: may `{tool}` run ({path})? `{}`", command("approve", Some(&question.id)))
+            });
+            open.collect()
+        }
         RunStatus::InDoubt => {
             let open = run.waits.iter().map(|open| {
                 let (tool, path) = (one_line(&open.tool), one_line(&open.path));
                 format!("waits for you: did `{tool}` happen ({path})?")
             });
-            open.chain([format!("`{}` says how to answer", command("show"))]).collect()
+            open.chain([format!("`{}` says how to answer", command("show", None))]).collect()
         }
         _ => run.code.iter().map(|code| one_line(code)).collect(),
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use toolwright::CancelSource;
-use toolwright_mcp::server::{ApprovalAsking, Askers, Caller, HttpListener, HttpOptions, Server, ServerOptions};
+use toolwright_mcp::server::{Askers, Caller, HttpListener, HttpOptions, Server, ServerOptions};
 use toolwright_sqlite::SqliteJournal;
 
 use super::run::{configuration, written};
@@ -16,6 +16,7 @@ use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
 use crate::journal::{self, Place};
+use crate::serving;
 use crate::style::one_line;
 
 mod shop;
@@ -33,9 +34,10 @@ pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
 }
 
 async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
-    let asking = ApprovalAsking { client: true, later: true, ..ApprovalAsking::default() };
-    let askers = Askers::new().with_approvals(asking);
+    // Read again with everything else: whoever is asked is the same while the server runs.
+    let askers = Askers::new().with_approvals(serving::approvals(&app.config()?));
     let mut shop = opened(app, args, &askers).await?;
+    many_files(args);
     let outcome = opened_doors(app, args, &mut shop, askers).await;
     // Whatever came of it, no server is left behind.
     let _ = until_next(shop.close()).await;
@@ -99,6 +101,28 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, askers: Aske
         }
     }
 }
+
+/// Clients over HTTP are connections, and there may be more of them than a process may open files by default.
+#[cfg(unix)]
+fn many_files(args: &ServeArgs) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if args.http.is_none() {
+        return;
+    }
+    let now = getrlimit(Resource::Nofile);
+    let current = now.maximum.map_or(FILES, |maximum| maximum.min(FILES));
+    if now.current.is_some_and(|have| have < current) {
+        // As many as may be; the limit on connections is another one.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: now.maximum });
+    }
+}
+
+#[cfg(not(unix))]
+fn many_files(_: &ServeArgs) {}
+
+/// Open files that a server over HTTP asks the system for.
+#[cfg(unix)]
+const FILES: u64 = 16_384;
 
 /// Where clients come in.
 enum Door {

@@ -168,7 +168,50 @@ struct Shown<'s> {
 impl Shown<'_> {
     fn json(&self, steps: &[Step<'_>]) -> String {
         let steps: Vec<serde_json::Value> = steps.iter().map(|step| self.step_json(step)).collect();
-        format!("{:#}\n", json!({"run": summary_json(self.summary), "steps": steps}))
+        format!("{:#}\n", json!({"run": summary_json(self.summary), "approvals": self.approvals_json(), "steps": steps}))
+    }
+
+    fn approvals_json(&self) -> Vec<serde_json::Value> {
+        let approvals = self.history.approvals().into_iter().map(|approval| {
+            let answered = approval.answered.as_ref().map(|answered| {
+                json!({
+                    "outcome": answered.outcome.as_str(),
+                    "who": answered.who.as_str(),
+                    "reason": self.masks.text(&answered.reason),
+                    "rule": answered.rule.as_str(),
+                    "at": answered.at.map(rfc3339),
+                })
+            });
+            json!({
+                "id": approval.id(),
+                "path": approval.asked.request.path.as_str(),
+                "tool": approval.asked.request.tool.as_str(),
+                "rule": approval.asked.request.rule.as_str(),
+                "asked": approval.asked.request.asked.map(rfc3339),
+                "expires": approval.asked.request.expires.map(rfc3339),
+                "answered": answered,
+                "used": approval.used.iter().map(|path| path.as_str()).collect::<Vec<_>>(),
+            })
+        });
+        approvals.collect()
+    }
+
+    /// Who was asked what, and what they said.
+    fn approvals(&self, output: Output) -> String {
+        let mut out = String::new();
+        for approval in self.history.approvals() {
+            let request = &approval.asked.request;
+            let said = match &approval.answered {
+                None => "nobody answered yet".to_owned(),
+                Some(answered) => {
+                    let reason = if answered.reason.is_empty() { String::new() } else { format!(", \"{}\"", answered.reason) };
+                    format!("{} by {} ({}){reason}", answered.outcome.as_str(), answered.who, answered.rule)
+                }
+            };
+            let line = format!("{}: may `{}` run at {}? {said}", request.id, request.tool, request.path);
+            let _ = writeln!(out, "{}", wrap(&one_line(&self.masks.text(&line)), output.width(), "  "));
+        }
+        if out.is_empty() { out } else { format!("\n{out}") }
     }
 
     fn step_json(&self, step: &Step<'_>) -> serde_json::Value {
@@ -228,6 +271,7 @@ impl Shown<'_> {
         for step in steps {
             self.row(&mut out, output, step, &widths);
         }
+        out.push_str(&self.approvals(output));
         let mut here = at_its_configuration(app, self.history);
         for tool in chained(self.history) {
             if !here.common.allow.contains(&tool) {
@@ -237,6 +281,11 @@ impl Shown<'_> {
         let kept = here.kept(&self.summary.id, at);
         let next = match self.summary.status {
             RunStatus::Interrupted => format!("go on: `{}`", kept.resume),
+            RunStatus::Waiting => {
+                let ids: Vec<String> =
+                    self.summary.asks.iter().map(|question| format!("`{}`", app.about("approve", &question.id, at))).collect();
+                format!("say yes or no with {}, then go on: `{}`", ids.join(", "), kept.resume)
+            }
             RunStatus::Failed => format!("go on from where it failed: `{}`", kept.resume),
             RunStatus::InDoubt => format!("say what happened: `{} --as happened=OUTPUT` or `--as not-happened`", kept.resume),
             _ => return out,

@@ -136,13 +136,18 @@ async fn tools(app: &App, config: &Config, policy: &PolicyEntry, verdict: &Verdi
     let effects = effects(app, config).await;
     let root = config.project().and_then(|file| file.root.as_ref());
     let ids = policy.tools.iter().map(|(id, _)| id.clone());
+    let rule = |id: &str| policy.rules.iter().filter(|(tool, _)| tool == id).map(|(_, rule)| *rule).max();
     ids.map(|id| Asked {
         effect: effects
             .iter()
             .find(|(known, _)| *known == id)
             .map_or_else(|| "not described in this file".to_owned(), |(_, words)| words.clone()),
         new: !before.is_empty() && !before.contains(&id),
-        lines: root.map_or_else(Vec::new, |root| listed::lines(root, &id, config.renamed(&id))),
+        lines: root
+            .map_or_else(Vec::new, |root| listed::lines(root, &id, config.renamed(&id)))
+            .into_iter()
+            .chain(rule(&id).map(|rule| format!("asks before it runs: {}", rule.as_str())))
+            .collect(),
         id,
     })
     .collect()
@@ -220,7 +225,7 @@ fn shown(app: &App, request: &Request) -> String {
 }
 
 /// The user's answer; `None` when there is no terminal.
-pub(super) fn asked(app: &App) -> Option<bool> {
+pub(crate) fn asked(app: &App) -> Option<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return None;

@@ -3,7 +3,7 @@
 
 mod serve;
 
-pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_LIMITS};
+pub(crate) use serve::{AUDIENCE, OAUTH, SERVE, SERVE_APPROVALS, SERVE_LIMITS};
 
 /// A member of a mapping in the file.
 #[derive(Debug)]
@@ -297,13 +297,29 @@ pub(crate) const POLICY: Shape = Shape {
     members: &[
         member(
             "sideEffectingTools",
-            r#"{"type": "array", "items": {"type": "string"}}"#,
-            "tools with side effects that composites may use",
+            r##"{"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/listedTool"}]}}"##,
+            "tools with side effects that composites may use, and which of them ask before they run",
         ),
         member(
             "validateEveryStep",
             FLAG,
             "validate every step, also where what it gets is proved to fit; counts without `toolwright trust`",
+        ),
+    ],
+};
+
+/// A tool in the policy's list, with when it asks.
+pub(crate) const LISTED_TOOL: Shape = Shape {
+    what: "a listed tool",
+    def: "listedTool",
+    required: &["tool"],
+    doc: "a tool with side effects that composites may use, and that asks before it runs",
+    members: &[
+        member("tool", TEXT, "the tool's id"),
+        member(
+            "approve",
+            r#"{"enum": ["always", "once-per-plan", "never"], "enumDescriptions": ["somebody says yes before every call", "one yes is for a call and for those after it in the same composite whose arguments are known by then", "nobody is asked"]}"#,
+            "when somebody must say yes before it runs, also when it is called by its name; absent = never",
         ),
     ],
 };
@@ -338,7 +354,7 @@ pub(crate) const EFFECT: Shape = Shape {
 };
 
 /// Every shape.
-pub(crate) const SHAPES: [&Shape; 18] = [
+pub(crate) const SHAPES: [&Shape; 20] = [
     &FILE,
     &COMMAND_SOURCE,
     &COMMAND_TOOL,
@@ -351,9 +367,11 @@ pub(crate) const SHAPES: [&Shape; 18] = [
     &COMPOSITE,
     &STEP,
     &POLICY,
+    &LISTED_TOOL,
     &SERVE,
     &AUDIENCE,
     &OAUTH,
+    &SERVE_APPROVALS,
     &SERVE_LIMITS,
     &EXAMPLE,
     &EFFECT,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolwright_mcp::server::{Audience, Profile};
 
-use super::members::{AUDIENCE, OAUTH, SERVE, SERVE_LIMITS};
+use super::members::{AUDIENCE, OAUTH, SERVE, SERVE_APPROVALS, SERVE_LIMITS};
 use super::reader::{Place, Reader};
 use super::yaml::{Entry, Node};
 use crate::code;
@@ -28,6 +28,7 @@ pub(crate) struct ServeEntry {
     pub(crate) oauth: Option<OAuthEntry>,
     pub(crate) hosts: Vec<(String, Place)>,
     pub(crate) origins: Vec<(String, Place)>,
+    pub(crate) approvals: ApprovalsEntry,
     pub(crate) limits: LimitsEntry,
     /// Something about the section is wrong: half a fence is none.
     pub(crate) broken: bool,
@@ -67,6 +68,14 @@ pub(crate) enum Keys {
     File(std::path::PathBuf),
 }
 
+/// Who is asked for approvals, as it stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ApprovalsEntry {
+    pub(crate) client: Option<bool>,
+    pub(crate) later: Option<bool>,
+    pub(crate) expires: Option<Duration>,
+}
+
 /// Bounds as they stand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LimitsEntry {
@@ -103,6 +112,7 @@ fn section(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServeE
         oauth: None,
         hosts: Vec::new(),
         origins: Vec::new(),
+        approvals: ApprovalsEntry::default(),
         limits: LimitsEntry::default(),
         broken: false,
     };
@@ -119,6 +129,7 @@ fn section(reader: &mut Reader<'_>, entry: &Entry, base: &Path) -> Option<ServeE
             "oauth" => serve.oauth = oauth(reader, member, base),
             "hosts" => serve.hosts = texts(reader, member),
             "origins" => serve.origins = texts(reader, member),
+            "approvals" => serve.approvals = approvals(reader, member),
             "limits" => serve.limits = limits(reader, member),
             _ => {}
         }
@@ -254,6 +265,19 @@ fn oauth(reader: &mut Reader<'_>, member: &Entry, base: &Path) -> Option<OAuthEn
 
 fn keys(text: String, base: &Path) -> Keys {
     if text.starts_with("https://") || text.starts_with("http://") { Keys::Address(text) } else { Keys::File(base.join(text)) }
+}
+
+fn approvals(reader: &mut Reader<'_>, member: &Entry) -> ApprovalsEntry {
+    let mut approvals = ApprovalsEntry::default();
+    for member in reader.members(&member.value, &SERVE_APPROVALS).unwrap_or_default() {
+        match member.key.as_str() {
+            "client" => approvals.client = reader.flag(member),
+            "later" => approvals.later = reader.flag(member),
+            "expires" => approvals.expires = reader.duration(member),
+            _ => {}
+        }
+    }
+    approvals
 }
 
 fn limits(reader: &mut Reader<'_>, member: &Entry) -> LimitsEntry {

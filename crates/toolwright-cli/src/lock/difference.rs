@@ -132,7 +132,8 @@ fn names(before: Option<&Value>, now: Option<&Value>) -> Vec<String> {
 fn schemas(before: Option<&Value>, now: Option<&Value>) -> SchemaChange {
     let anything = Value::Bool(true);
     let (old, new) = (before.unwrap_or(&anything), now.unwrap_or(&anything));
-    let (forth, back) = (compare(old, new), compare(new, old));
+    let (closed_old, closed_new) = (described(old), described(new));
+    let (forth, back) = (compare(&closed_old, &closed_new), compare(&closed_new, &closed_old));
     let reach = match (&forth, &back) {
         (Verdict::Unknown, _) | (_, Verdict::Unknown) => Reach::Unknown,
         (Verdict::Fits, Verdict::Fits) => Reach::Same,
@@ -141,6 +142,20 @@ fn schemas(before: Option<&Value>, now: Option<&Value>) -> SchemaChange {
         _ => Reach::Other,
     };
     SchemaChange { reach, lost: slips(forth), won: slips(back), members: members(old, new) }
+}
+
+/// The schema for what it describes: an object that says nothing about further members has none here. A person asks what
+/// the named ones take.
+fn described(schema: &Value) -> Value {
+    const OTHERS: [&str; 3] = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
+    let open = schema.get("properties").is_some() && OTHERS.iter().all(|member| schema.get(member).is_none());
+    match schema.as_object().filter(|_| open) {
+        Some(members) => {
+            let members = members.iter().map(|(key, value)| (key.to_string(), value.clone()));
+            Value::object(members.chain([("additionalProperties".to_owned(), Value::Bool(false))]))
+        }
+        None => schema.clone(),
+    }
 }
 
 fn slips(verdict: Verdict) -> Vec<String> {
@@ -305,6 +320,11 @@ mod tests {
                 Reach::Narrower,
             ),
             (json!({ "type": "object", "properties": { "to": { "type": "integer" } }, "required": ["to"] }), Reach::Other),
+            (
+                json!({ "type": "object", "properties": { "to": { "type": "string" }, "cc": { "type": "string" } }, "required": ["to"] }),
+                Reach::Wider,
+            ),
+            (json!({ "type": "object", "properties": { "to": { "type": "string" }, "cc": {} }, "required": ["to", "cc"] }), Reach::Other),
         ];
         for (now, reach) in table {
             assert_eq!(schemas(Some(&before), Some(&now)).reach, reach, "{}", now.to_json_string());

@@ -134,10 +134,12 @@ impl Fixture {
             }
             "test_custom_header" => Ok(said(text("value"))),
             "test_trigger_tool_change" => {
+                self.state.extra.fetch_xor(true, Ordering::SeqCst);
                 self.announce(Changed::Tools).await;
                 Ok(said("Tool list change announced"))
             }
             "test_trigger_prompt_change" => {
+                self.state.extra_prompt.fetch_xor(true, Ordering::SeqCst);
                 self.announce(Changed::Prompts).await;
                 Ok(said("Prompt list change announced"))
             }
@@ -162,7 +164,7 @@ impl Fixture {
             done += 1.0;
             progress(context, done, steps, &format!("step {done}")).await;
         }
-        Ok(structured(json!({"steps": steps})))
+        Ok(structured(json!({"steps": steps.to_string().parse::<u64>().unwrap_or_default()})))
     }
 
     /// Asks the client, over the stream of the call.

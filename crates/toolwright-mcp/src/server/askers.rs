@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolwright::approval::{Answer, Request};
 use toolwright::{Approver, BoxFuture, Text, Value};
 
-use super::calls::{AskedBy, Asking, Desk, Job, answer_to, question_of};
+use super::calls::{AskedBy, Asking, Desk, Job, answer_to, question_of, with_tasks};
 use super::client::Client;
 use super::message::{Id, METHOD_NOT_FOUND, RpcError};
+use super::request::LogLevel;
 use crate::upstream::{Answered, Asked, Question, Questions};
 
 /// The clients whose calls are running, by run. Cheap to clone; one for a server and its catalogue.
@@ -124,6 +125,34 @@ impl Questions for Askers {
             let Some(asking) = self.asking(&asked.run, asked.questions, AskedBy::Upstream) else { return vec![nobody(); count] };
             tokio::time::timeout(wait, asking.answers()).await.unwrap_or_else(|_| vec![nobody(); count])
         })
+    }
+
+    fn became_task(&self, run: &str) {
+        if let Some(job) = self.desk.running(run) {
+            job.become_task(&self.desk);
+        }
+    }
+
+    /// A client with a session knows no tasks, and waits for those that a server makes: we look after them for it.
+    fn capabilities(&self, run: &str) -> Value {
+        let Some(job) = self.desk.running(run) else { return Value::Null };
+        let terms = job.terms();
+        if terms.version.sessionless() { terms.capabilities.clone() } else { with_tasks(&terms.capabilities) }
+    }
+
+    fn log_level(&self, run: &str) -> Option<Text> {
+        let level = self.desk.running(run)?.log_level()?;
+        LogLevel::NAMES.into_iter().find(|(_, named)| *named == level).map(|(name, _)| name.into())
+    }
+
+    fn said(&self, run: &str, params: &Value) {
+        if let Some(job) = self.desk.running(run) {
+            job.log(params);
+        }
+    }
+
+    fn together(&self, run: &str, other: &str) -> bool {
+        run == other || self.desk.running(run).zip(self.desk.running(other)).is_some_and(|(job, other)| job.is_together_with(&other))
     }
 }
 

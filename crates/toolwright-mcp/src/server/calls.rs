@@ -33,12 +33,13 @@ mod tests;
 
 pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;
+pub(super) use input::with_tasks;
 pub(super) use job::{Job, Shape};
 pub(super) use questions::{AskedBy, Asking};
 pub(super) use tasks::{Watcher, capable as takes_tasks};
 
 use desk::Taken;
-use job::{Outcome, Waiter, Watch, What};
+use job::{Leaving, Outcome, Waiter, Watch, What};
 
 /// Bytes of an idempotency key.
 const KEY_BYTES_MAX: usize = 256;
@@ -220,7 +221,7 @@ impl Calls {
         }
         // It took a while to find out where it goes; its client may have gone meanwhile.
         if !outlet.is_open() {
-            job.detach(&self.desk, client, |_| true);
+            job.detach(&self.desk, client, Leaving::Gone);
         }
         let ending = Ending { desk: self.desk.clone(), job: job.clone(), over: false };
         tokio::spawn(async move {
@@ -282,14 +283,14 @@ impl Calls {
     /// `false`: it waits for none.
     pub(crate) fn cancel(&self, client: &Client, id: &Id) -> bool {
         let Some(job) = self.desk.waited(client.key, id) else { return false };
-        job.detach(&self.desk, client.key, |waiter| waiter.request.id == *id);
+        job.detach(&self.desk, client.key, Leaving::Cancelled(id));
         true
     }
 
     /// A client is gone: its session ended, its pipe closed, or nobody reads the reply to its request any more.
     pub(crate) fn left(&self, client: &Client) {
         for (_, job) in self.desk.all_waited(client.key) {
-            job.detach(&self.desk, client.key, |_| true);
+            job.detach(&self.desk, client.key, Leaving::Gone);
         }
     }
 

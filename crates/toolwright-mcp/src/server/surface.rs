@@ -63,6 +63,7 @@ pub struct Surface {
 struct Seen {
     id: Text,
     name: Text,
+    bytes: usize,
     mirrored: Vec<Mirrored>,
 }
 
@@ -218,6 +219,11 @@ impl Surface {
         &self.renamed
     }
 
+    /// Bytes of the list that are this tool's; 0 when it is not in it.
+    pub fn bytes(&self, id: &str) -> usize {
+        self.by_id.get(id).and_then(|at| self.seen.get(*at)).map_or(0, |seen| seen.bytes)
+    }
+
     /// What the tools cost that are listed, by source, in the order of the list.
     pub fn budgets(&self) -> &[Budget] {
         &self.budgets
@@ -307,7 +313,7 @@ impl Builder<'_> {
             let at = surface.seen.len();
             surface.by_name.insert(name.name.clone(), at);
             surface.by_id.insert(id.clone(), at);
-            surface.seen.push(Seen { id, name: name.name, mirrored: mirrored::of(entry.input_schema()) });
+            surface.seen.push(Seen { id, name: name.name, bytes: text.len(), mirrored: mirrored::of(entry.input_schema()) });
         }
         surface
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use rmcp::model::{ClientCapabilities, ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
 use rmcp::{ClientHandler, RoleClient};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::{self, UpstreamError};
 use super::http;
-use super::inbox::Inbox;
+use super::inbox::{Inbox, REFUSALS};
 use super::inflight::InFlight;
 use super::line::Line;
 use super::pins::Compared;
@@ -110,15 +110,8 @@ pub(crate) async fn open(
     };
     match failure {
         Failure::Final(error) => Err(error),
-        Failure::Older { version, error } => attempt(spec, board, questions, Era::Sessions, version).await.map_err(|again| match again {
-            Failure::Final(again) | Failure::Older { error: again, .. } => {
-                if again.message.is_empty() {
-                    error
-                } else {
-                    again
-                }
-            }
-        }),
+        Failure::Older { version, .. } => attempt(spec, board, questions, Era::Sessions, version).await.map_err(Failure::error),
+        Failure::Newer(_) => attempt(spec, board, questions, Era::Sessionless, newest).await.map_err(Failure::error),
     }
 }
 
@@ -129,6 +122,20 @@ enum Failure {
         version: ProtocolVersion,
         error: UpstreamError,
     },
+    /// It speaks the newest generation after all.
+    Newer(UpstreamError),
+}
+
+impl Failure {
+    fn error(self) -> UpstreamError {
+        match self {
+            Failure::Final(error) | Failure::Older { error, .. } | Failure::Newer(error) => error,
+        }
+    }
+
+    fn newer(self) -> Self {
+        Failure::Newer(self.error())
+    }
 }
 
 async fn attempt(
@@ -143,6 +150,8 @@ async fn attempt(
         board: board.clone(),
         questions: questions.cloned(),
         inflight: Arc::new(InFlight::default()),
+        refusals: Arc::new(Semaphore::new(REFUSALS)),
+        discovered_late: AtomicBool::new(false),
     });
     let client = Client { capabilities: terms::of_session(questions), version: version.clone() };
     let mode = lifecycle(era, &version);
@@ -161,7 +170,11 @@ async fn attempt(
     };
     match served {
         Ok(Ok(service)) => Ok(opened(service, process, line, inbox)),
-        Ok(Err(error)) => Err(handshake_failed(spec, board, process, era, &version, &error).await),
+        Ok(Err(error)) => {
+            let failure = handshake_failed(spec, board, process, era, &version, &error).await;
+            let newer = era == Era::Auto && inbox.discovered_late.load(Ordering::Acquire);
+            Err(if newer { failure.newer() } else { failure })
+        }
         Err(_) => {
             let why = format!("no answer to its handshake within {:?} (start limit)", spec.start_timeout);
             let error = UpstreamError::start(spec, &with_stderr(board, why));
@@ -245,8 +258,8 @@ async fn handshake_failed(
             UpstreamError { code: error::UNAUTHORIZED, ..upstream }.help("check the credentials in the source's `headers`"),
         );
     }
-    // Some old servers end themselves at a request they do not know.
-    if exited.is_some() && era == Era::Auto {
+    // Some old servers end themselves at a request they do not know, others answer it with nothing in particular.
+    if (exited.is_some() || error::no_handshake(error)) && era == Era::Auto {
         return Failure::Older { version: tried.clone(), error: upstream };
     }
     match older_version(&text, tried) {

@@ -3,7 +3,7 @@
 use rmcp::service::ClientInitializeError;
 use toolwright::Text;
 
-use super::process::searched_path;
+use super::lookup::searched_path;
 use super::secrets::Redactor;
 use super::spec::{ServerSpec, Transport};
 
@@ -124,6 +124,11 @@ pub(crate) fn connection_ended(error: &ClientInitializeError) -> bool {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,
         _ => false,
     }
+}
+
+/// Whether something came for an answer that is no answer to a handshake.
+pub(crate) fn no_handshake(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_))
 }
 
 /// Whether a handshake failed for want of credentials.

@@ -286,7 +286,7 @@ impl Drop for Abandoned<'_> {
         if let Some(id) = self.id.take()
             && self.line.calls_off()
         {
-            self.line.tell(wire::cancelled(id, "the client left the call"));
+            self.line.tell(wire::cancelled(id, "the client left the call"), ());
         }
     }
 }

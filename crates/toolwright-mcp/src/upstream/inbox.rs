@@ -2,8 +2,10 @@
 //! be asked for them, news to whoever listens.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rmcp::model::ServerJsonRpcMessage;
+use tokio::sync::Semaphore;
 use toolwright::{Text, Value};
 
 use super::inflight::{InFlight, Waiter};
@@ -16,12 +18,19 @@ use crate::wire::{self, Incoming, Notice};
 /// What a client may be asked; anything else that a server asks is refused.
 pub(crate) const QUESTIONS: [&str; 3] = ["sampling/createMessage", "elicitation/create", "roots/list"];
 
+/// Refusals to a server that may be on their way at once.
+pub(crate) const REFUSALS: usize = 64;
+
 /// Where messages of one connection arrive.
 pub(crate) struct Inbox {
     pub(crate) server: Text,
     pub(crate) board: Arc<Board>,
     pub(crate) questions: Option<Arc<dyn Questions>>,
     pub(crate) inflight: Arc<InFlight>,
+    /// Refusals that may be on their way at once ([`REFUSALS`]).
+    pub(crate) refusals: Arc<Semaphore>,
+    /// It answered the discovery, but only when nobody waited for that any more.
+    pub(crate) discovered_late: AtomicBool,
 }
 
 impl Inbox {
@@ -55,7 +64,12 @@ impl Inbox {
     }
 
     fn asked(self: &Arc<Self>, asked: wire::Asked, of: Option<u64>, line: &Line) {
-        let refuse = |code, why: &str| line.tell(wire::answer(&asked.id, Err((code, why))));
+        let refuse = |code, why: &str| {
+            // Whoever floods us with questions and reads no answers gets none.
+            if let Ok(permit) = self.refusals.clone().try_acquire_owned() {
+                line.tell(wire::answer(&asked.id, Err((code, why))), permit);
+            }
+        };
         if !QUESTIONS.contains(&asked.method.as_str()) {
             return refuse(-32_601, "there is no such method here");
         }
@@ -63,9 +77,10 @@ impl Inbox {
         let Some(waiter) = self.owner(of) else {
             return refuse(-32_603, "it cannot be told whose call this question belongs to, so nobody is asked");
         };
-        let Some(run) = waiter.run.clone() else { return };
+        let (Some(run), Some(open)) = (waiter.run.clone(), waiter.ask(asked.id.clone())) else {
+            return refuse(-32_603, "too many questions of this call are being asked already");
+        };
         let (line, server) = (line.clone(), self.server.clone());
-        let open = waiter.ask(asked.id.clone());
         tokio::spawn(async move {
             let question = Question { key: Text::from(asked.id.trim_matches('"')), method: asked.method, params: asked.params };
             let answers = tokio::select! {

@@ -16,6 +16,9 @@ use crate::wire::{FIRST_ID, Progress, RawReply};
 /// Reports of one request that may wait; the oldest give way, since only the newest matter.
 const REPORTS: usize = 32;
 
+/// Questions of one request that may be asked at once.
+const QUESTIONS_AT_ONCE: usize = 32;
+
 /// All requests of one connection.
 #[derive(Debug)]
 pub(crate) struct InFlight {
@@ -169,15 +172,18 @@ impl Waiter {
         locked(&self.state).answered
     }
 
-    /// Begins to ask.
-    pub(crate) fn ask(self: &Arc<Self>, id: String) -> Open {
+    /// Begins to ask; not when too many questions are being asked already.
+    pub(crate) fn ask(self: &Arc<Self>, id: String) -> Option<Open> {
         let cancelled = CancellationToken::new();
         let mut state = locked(&self.state);
+        if state.questions.len() >= QUESTIONS_AT_ONCE {
+            return None;
+        }
         if state.questions.is_empty() {
             state.asking_since = Some(Instant::now());
         }
         state.questions.push((id.clone(), cancelled.clone()));
-        Open { waiter: self.clone(), id, cancelled }
+        Some(Open { waiter: self.clone(), id, cancelled })
     }
 }
 

@@ -30,11 +30,14 @@ impl Line {
         let _ = timeout(TELL_MAX, sent).await;
     }
 
-    /// The same, without waiting for it.
-    pub(crate) fn tell(&self, text: Vec<u8>) {
+    /// The same, without waiting for it; `kept` goes when it is done.
+    pub(crate) fn tell(&self, text: Vec<u8>, kept: impl Send + 'static) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let line = self.clone();
-        runtime.spawn(async move { line.deliver(text).await });
+        runtime.spawn(async move {
+            line.deliver(text).await;
+            drop(kept);
+        });
     }
 
     /// Whether a request that is given up must be called off in words: over HTTP in the newest generation its stream just ends.

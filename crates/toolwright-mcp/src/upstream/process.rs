@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::error::UpstreamError;
+use super::lookup;
 use super::secrets::Redactor;
 use super::spec::{ServerSpec, Transport};
 use super::status::Board;
@@ -40,8 +41,6 @@ const INHERITED: &[&str] = &[
     "PROGRAMFILES",
     "USERPROFILE",
 ];
-/// Where the system looks for programs when there is no `PATH`.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// How often an ending process group is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);
 /// How long the members that a server left behind may take to go after SIGTERM.
@@ -289,7 +288,8 @@ fn command(spec: &ServerSpec, redactor: &Redactor) -> Result<Command, UpstreamEr
     }
     line.push(command.clone());
     line.extend(args.iter().cloned());
-    if spec.guard.is_some() && !found(spec, command) {
+    // Behind a guard nobody else would say so in time.
+    if spec.guard.is_some() && lookup::program(spec).is_none() {
         return Err(UpstreamError::no_program(spec, redactor));
     }
     let (program, rest) = line.split_first().ok_or_else(|| UpstreamError::start(spec, "it has no command"))?;
@@ -314,28 +314,6 @@ fn command(spec: &ServerSpec, redactor: &Redactor) -> Result<Command, UpstreamEr
 
 fn inherited(name: &str) -> bool {
     name.starts_with("LC_") || INHERITED.iter().any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// Whether there is such a program. Behind a guard nobody else would say so in time.
-fn found(spec: &ServerSpec, command: &str) -> bool {
-    let place = std::path::Path::new(command);
-    if place.components().count() > 1 {
-        // The system looks up a relative place from the child's working directory.
-        let Transport::Stdio { cwd: Some(cwd), .. } = &spec.transport else { return place.exists() };
-        return cwd.join(place).exists();
-    }
-    let path = Some(searched_path(spec)).filter(|path| !path.is_empty());
-    let path = path.unwrap_or_else(|| DEFAULT_PATH.to_owned());
-    std::env::split_paths(&path).any(|folder| folder.join(place).is_file())
-}
-
-/// The `PATH` that the server's command is looked up in, for the error that it was not found.
-pub(crate) fn searched_path(spec: &ServerSpec) -> String {
-    let configured = match &spec.transport {
-        Transport::Stdio { env, .. } => env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
-        Transport::Http { .. } => None,
-    };
-    configured.or_else(|| std::env::var("PATH").ok().filter(|_| !spec.clean_env)).unwrap_or_default()
 }
 
 async fn drain(mut stderr: ChildStderr, board: Arc<Board>) {

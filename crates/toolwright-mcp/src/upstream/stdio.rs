@@ -1,7 +1,8 @@
 //! Messages over a child's stdin and stdout, one a line. Owns the framing: what is no message is skipped and counted,
 //! what should have been a reply and cannot be read becomes an error for its call.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -72,7 +73,12 @@ fn closed() -> std::io::Error {
 pub(crate) struct StdioTransport {
     pipe: Arc<Pipe>,
     incoming: mpsc::Receiver<ServerJsonRpcMessage>,
+    newest: Newest,
 }
+
+/// The id of the newest request of `rmcp`. A slow server may answer the discovery when `rmcp` has already given it up and asked to
+/// initialise; that answer must not be taken for the one to the newer request.
+type Newest = Arc<std::sync::Mutex<Option<String>>>;
 
 impl StdioTransport {
     /// Puts the reader of a child to work; gives the way to it too.
@@ -80,13 +86,14 @@ impl StdioTransport {
         let (read, incoming) = mpsc::channel(QUEUE);
         let pipe = Pipe::new(pipes.stdin, process.closing());
         let line = Line::Pipe(pipe.clone());
-        let inbox = inbox.clone();
+        let (inbox, newest) = (inbox.clone(), Newest::default());
         let reader = Reader {
             lines: BufReader::with_capacity(64 * 1024, pipes.stdout),
             frame_bytes_max,
             inbox: inbox.clone(),
             line: line.clone(),
             read,
+            newest: newest.clone(),
         };
         let exited = process.exited();
         tokio::spawn(async move {
@@ -97,7 +104,7 @@ impl StdioTransport {
             }
             inbox.inflight.close();
         });
-        (StdioTransport { pipe, incoming }, line)
+        (StdioTransport { pipe, incoming, newest }, line)
     }
 }
 
@@ -105,6 +112,9 @@ impl Transport<RoleClient> for StdioTransport {
     type Error = std::io::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let Some(id) = wire::request_id(&item) {
+            *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        }
         let pipe = self.pipe.clone();
         async move { pipe.write(wire::text(&item)?).await }
     }
@@ -125,6 +135,7 @@ struct Reader {
     inbox: Arc<Inbox>,
     line: Line,
     read: mpsc::Sender<ServerJsonRpcMessage>,
+    newest: Newest,
 }
 
 impl Reader {
@@ -160,9 +171,21 @@ impl Reader {
 
     async fn take(&self, part: Incoming) -> bool {
         match self.inbox.take(part, None, &self.line) {
+            Some(message) if self.is_late(&message) => true,
             Some(message) => self.read.send(*message).await.is_ok(),
             None => true,
         }
+    }
+
+    /// Whether it answers what `rmcp` does not wait for any more.
+    fn is_late(&self, message: &ServerJsonRpcMessage) -> bool {
+        let Some((id, is_result)) = wire::answered_id(message) else { return false };
+        let newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = newest.as_ref().is_some_and(|newest| *newest != id);
+        if late && is_result {
+            self.inbox.discovered_late.store(true, Ordering::Release);
+        }
+        late
     }
 
     /// Skips the rest of a line that is too long, and ends the call it was meant for.

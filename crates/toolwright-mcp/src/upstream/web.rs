@@ -29,6 +29,8 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 const RESUMES_MAX: u32 = 6;
 /// Wait before the first time, when the server names none; doubles with each further one.
 const RESUME_FIRST: Duration = Duration::from_millis(200);
+/// Shortest wait of that kind, also when the server names one.
+const RESUME_MIN: Duration = Duration::from_millis(20);
 /// Longest wait of that kind, also when the server names one.
 const RESUME_MAX: Duration = Duration::from_secs(30);
 /// How long a stream is read on after its reply, so that its connection can be used again.
@@ -57,6 +59,7 @@ struct Settled {
 struct Place {
     last_event: Option<String>,
     retry: Option<Duration>,
+    /// Events with an id so far.
     events: u64,
 }
 
@@ -194,7 +197,7 @@ impl Web {
         let mut in_vain = 0;
         loop {
             let pause = place.retry.unwrap_or_else(|| RESUME_FIRST.saturating_mul(2_u32.saturating_pow(in_vain)));
-            sleep(pause.min(RESUME_MAX)).await;
+            sleep(pause.clamp(RESUME_MIN, RESUME_MAX)).await;
             let before = place.events;
             let failure = match self.resume(&place).await {
                 Ok(response) => match self.stream(id, waiter, response, place).await {
@@ -248,8 +251,8 @@ impl Web {
                 Ok(event) => event,
                 Err(error) => return Err((StreamableHttpError::Sse(error), place)),
             };
-            place.events += 1;
             if event.id.is_some() {
+                place.events += 1;
                 place.last_event.clone_from(&event.id);
             }
             if let Some(retry) = event.retry {

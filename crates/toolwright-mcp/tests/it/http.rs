@@ -269,3 +269,67 @@ async fn a_busy_server_did_nothing() {
     let failed = call(&listing, "w_read", "{}").await.unwrap_err();
     assert_eq!((failed.code.as_str(), failed.happened), ("upstream_unavailable", Happened::Nothing), "{failed:?}");
 }
+
+const PRIMED: &str = "id: e1\nretry: 150\ndata: \n\n";
+
+fn resuming(resume: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Plan {
+    Plan { resume: Some(Box::new(resume)), ..answering(|_, _| Reply::Stream(PRIMED.to_owned())) }
+}
+
+/// C31 (the wire's part), B082, B083
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_cut_is_taken_up_where_it_was_cut() {
+    let web = Web::start(resuming(|after, n| {
+        assert_eq!(after, format!("e{n}"));
+        match n {
+            1 => Reply::Stream("id: e2\nretry: 150\ndata: \n\n".to_owned()),
+            _ => Reply::Stream(format!("id: e3\ndata: {}\n\n", result(r#"{"content":[{"type":"text","text":"late"}]}"#))),
+        }
+    }))
+    .await;
+    let listing = Upstream::new(spec(&web)).tools().await.unwrap();
+    let started = Instant::now();
+    let done = call(&listing, "w_write", "{}").await.unwrap();
+    assert_eq!(done.output.unwrap().as_str(), Some("late"));
+    // It waited as long as the server wanted, twice, and the tool ran once.
+    assert!(started.elapsed() >= Duration::from_millis(300));
+    assert_eq!(web.seen("tools/call").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_cannot_be_taken_up_leaves_the_outcome_unknown() {
+    let gone = Web::start(resuming(|_, _| Reply::Status(404, "text/plain", String::new()))).await;
+    let empty = Web::start(resuming(|_, _| Reply::Stream("retry: 10\n\n".to_owned()))).await;
+    for web in [&gone, &empty] {
+        let mut spec = spec(web);
+        spec.idle_timeout = Duration::from_secs(5);
+        let listing = Upstream::new(spec).tools().await.unwrap();
+        let failed = call(&listing, "w_write", "{}").await.unwrap_err();
+        assert_eq!(failed.happened, Happened::Unknown, "{failed:?}");
+        assert_eq!(web.seen("tools/call").len(), 1);
+    }
+    let resumed = empty.seen("").iter().filter(|seen| seen.headers.contains_key("last-event-id")).count();
+    assert!((1..=10).contains(&resumed), "{resumed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_that_find_their_session_gone_open_one_new_one() {
+    let web = Web::start(Plan::default()).await;
+    let listing = Upstream::new(spec(&web)).tools().await.unwrap();
+    web.restart();
+    let running: Vec<_> = (0..16).map(|_| start(&listing, "w_read", "{}")).collect();
+    for call in running {
+        call.handle.await.unwrap().unwrap();
+    }
+    assert_eq!(web.seen("initialize").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_used_again_after_a_stream() {
+    let web = Web::start(answering(|_, _| Reply::Events(vec![result(r#"{"content":[]}"#)], Duration::ZERO))).await;
+    let listing = Upstream::new(spec(&web)).tools().await.unwrap();
+    for _ in 0..20 {
+        call(&listing, "w_read", "{}").await.unwrap();
+    }
+    assert!(web.connections() < 10, "{}", web.connections());
+}

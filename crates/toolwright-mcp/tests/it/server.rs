@@ -1,30 +1,29 @@
 //! The scripted server: where it is, specs and scripts for it.
 
-use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use toolwright_mcp::upstream::{Listing, ServerSpec, Upstream};
 
 use crate::calls::call;
 
-/// The scripted server. `cargo test` has built it; a run of this test target alone builds it here.
+/// The scripted server.
 pub(crate) fn program() -> String {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    let path = PATH.get_or_init(|| {
-        let deps = std::env::current_exe().unwrap();
-        let path = deps.parent().unwrap().parent().unwrap().join("examples/scripted_server");
-        if !path.exists() {
-            let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-            let built = Command::new(cargo)
-                .args(["build", "--quiet", "--package", "toolwright-mcp", "--example", "scripted_server"])
-                .status()
-                .unwrap();
-            assert!(built.success());
-        }
-        path
-    });
+    example("scripted_server")
+}
+
+/// A server of our own. `cargo test` has built it; a run of this test target alone builds it here.
+pub(crate) fn example(name: &str) -> String {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let deps = std::env::current_exe().unwrap();
+    let path = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
+    let _one = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if !path.exists() {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let built = Command::new(cargo).args(["build", "--quiet", "--package", "toolwright-mcp", "--example", name]).status().unwrap();
+        assert!(built.success());
+    }
     path.display().to_string()
 }
 

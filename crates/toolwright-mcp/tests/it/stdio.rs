@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::calls::{Happened, call, json};
 use crate::server::{script, script_with, spec, text, upstream};
 use toolwright::Value;
-use toolwright_mcp::upstream::Upstream;
+use toolwright_mcp::upstream::{Era, Upstream};
 
 /// C26
 #[tokio::test(flavor = "multi_thread")]
@@ -172,4 +172,34 @@ async fn both_generations_and_old_versions_are_spoken() {
         assert_eq!(server.status().protocol_version.as_deref(), Some(version), "{more}");
         server.shutdown().await;
     }
+}
+
+/// The discovery is given up after ten seconds. A server that was only slow to start answers it later, and then the rest.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_answer_to_the_discovery_hurts_nothing() {
+    let acts = [("pid", r#"{"act":"pid"}"#)];
+    let log = std::env::temp_dir().join(format!("toolwright-late-{}", std::process::id()));
+    let late = |more: &str| upstream(&script_with(&format!(r#""startDelayMs":10400{more}"#), &acts));
+    let knows_no_discovery = late("");
+    let knows_both = late(r#","discover":["2026-07-28"]"#);
+    let once = format!(r#","discover":["2026-07-28"],"onlyVersion":"none","slowOnce":true,"log":"{}""#, log.display());
+    let knows_no_initialize = late(&once);
+    let all = tokio::join!(knows_no_discovery.tools(), knows_both.tools(), knows_no_initialize.tools());
+    for listing in [all.0, all.1] {
+        text(&listing.unwrap(), "s_pid").await;
+    }
+    assert_eq!(knows_both.status().era, Some(Era::Sessions));
+    // It is started once more.
+    text(&all.2.unwrap(), "s_pid").await;
+    assert_eq!(knows_no_initialize.status().era, Some(Era::Sessionless));
+    assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 2);
+    std::fs::remove_file(&log).unwrap();
+}
+
+/// Some servers answer every request that they do not know with an empty result.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer_to_the_discovery_is_no_handshake() {
+    let server = upstream(&script_with(r#""empty":true"#, &[("pid", r#"{"act":"pid"}"#)]));
+    assert!(server.tools().await.is_ok());
+    assert_eq!(server.status().era, Some(Era::Sessions));
 }

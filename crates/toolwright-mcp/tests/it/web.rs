@@ -34,6 +34,8 @@ pub(crate) enum Reply {
     Cut,
     /// Nothing ever comes.
     Hang,
+    /// An event stream with that text, which then ends.
+    Stream(String),
 }
 
 type Answer = Box<dyn Fn(&str, usize) -> Reply + Send + Sync>;
@@ -50,6 +52,8 @@ pub(crate) struct Plan {
     pub(crate) forgetful: bool,
     /// The answer to the n-th call, by tool name.
     pub(crate) call: Answer,
+    /// The answer to the n-th stream that is taken up after that event; absent = 405.
+    pub(crate) resume: Option<Answer>,
 }
 
 impl Default for Plan {
@@ -60,6 +64,7 @@ impl Default for Plan {
             needs: None,
             forgetful: false,
             call: Box::new(|_, _| Reply::Json(result(r#"{"content":[{"type":"text","text":"ok"}]}"#))),
+            resume: None,
         }
     }
 }
@@ -70,6 +75,10 @@ struct State {
     sessions: usize,
     seen: Vec<Seen>,
     calls: usize,
+    resumes: usize,
+    connections: usize,
+    /// The id of the newest call.
+    call: String,
 }
 
 /// A running endpoint.
@@ -110,7 +119,12 @@ impl Web {
         state.seen.iter().filter(|seen| seen.method == method).cloned().collect()
     }
 
+    pub(crate) fn connections(&self) -> usize {
+        self.state.lock().unwrap().connections
+    }
+
     async fn connection(&self, stream: TcpStream) -> Option<()> {
+        self.state.lock().unwrap().connections += 1;
         let _ = stream.set_nodelay(true);
         let mut stream = BufReader::new(stream);
         loop {
@@ -122,6 +136,12 @@ impl Web {
                 Reply::Json(body) => send(&mut stream, 200, "application/json", &session, &body, &seen).await?,
                 Reply::Status(status, kind, body) => send(&mut stream, status, kind, "", &body, &seen).await?,
                 Reply::Hang => std::future::pending().await,
+                Reply::Stream(text) => {
+                    head(&mut stream, &session).await?;
+                    let call = self.state.lock().unwrap().call.clone();
+                    chunk(&mut stream, &text.replace("<id>", &call)).await?;
+                    chunk(&mut stream, "").await?;
+                }
                 Reply::Cut => {
                     head(&mut stream, &session).await?;
                     return None;
@@ -146,6 +166,10 @@ impl Web {
             && seen.headers.get(name).map(String::as_str) != Some(value)
         {
             return Reply::Status(401, "text/plain", "no".to_owned());
+        }
+        if let (Some(after), Some(resume)) = (seen.headers.get("last-event-id"), &self.plan.resume) {
+            state.resumes += 1;
+            return resume(after, state.resumes);
         }
         if seen.verb == "GET" {
             return Reply::Status(405, "text/plain", String::new());
@@ -173,6 +197,7 @@ impl Web {
             )),
             "tools/call" => {
                 state.calls += 1;
+                state.call.clone_from(&seen.id);
                 let params: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
                 let name = params["params"]["name"].as_str().unwrap().to_owned();
                 if self.plan.forgetful {

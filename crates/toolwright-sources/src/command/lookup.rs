@@ -95,6 +95,38 @@ pub(crate) fn variable<'v>(variables: &'v [(OsString, OsString)], name: &str) ->
     variables.iter().find(|(known, _)| same_name(known, OsStr::new(name))).map(|(_, value)| value.as_os_str())
 }
 
+/// Which program a command line names.
+///
+/// ```
+/// use toolwright_sources::command::{ArgTemplate, CommandTool};
+/// let tool = CommandTool::new("log", "Shows the log", vec![ArgTemplate::literal("no-such-program")]);
+/// let lookup = tool.lookup().ok_or("no argument is its program")?;
+/// assert!(lookup.found.is_none());
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The first element of the command line.
+    pub program: String,
+    /// The file that it is.
+    pub found: Option<PathBuf>,
+    /// The folders that were searched; empty when the name says where the file is.
+    pub searched: Vec<PathBuf>,
+}
+
+impl super::CommandTool {
+    /// Which program it would run. Nothing is started; `None` when an argument names the program.
+    pub fn lookup(&self) -> Option<Lookup> {
+        let program = self.argv.first()?.as_literal()?.to_owned();
+        let variables = self.env.resolve(std::env::vars_os());
+        let (path, extensions) = (variable(&variables, "PATH"), variable(&variables, "PATHEXT"));
+        Some(match find_program(&program, self.cwd.as_deref(), path, extensions) {
+            Ok(found) => Lookup { program, found: Some(found), searched: Vec::new() },
+            Err(missing) => Lookup { program, found: None, searched: missing.searched },
+        })
+    }
+}
+
 /// Why there is no program to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotFound {

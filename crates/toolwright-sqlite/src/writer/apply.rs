@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use rusqlite::{OptionalExtension as _, params};
 use toolwright::JournalError;
+use toolwright::approval::{Answered, Approval, answer_fits};
 use toolwright::journal::{Admission, Begin, JournalErrorKind, Record, Resolution, Resolved, StepKey, Verdict, admit, answerable};
 
 use super::statements::Statements;
@@ -41,6 +42,9 @@ pub(super) struct Known {
     unsettled: bool,
     index: Index,
 }
+
+/// Where the records stand that say what was asked and what came of it, and when the run ended: no call has this place.
+const OF_APPROVALS: &str = "";
 
 /// The records of each place, as far as they were looked at.
 #[derive(Default)]
@@ -147,6 +151,11 @@ impl<'t, 'c> Transaction<'t, 'c> {
                 self.is_newest(claim).and_then(|()| self.answer(claim.key, key, resolution)).map(|()| Done::Written)
             }
             Job::AnswerOf { run, path, resolution, .. } => self.answer_of(run, path, resolution).map(|()| Done::Written),
+            Job::Approvals { claim, .. } => self.is_newest(claim).and_then(|()| self.approvals(claim.key, &claim.id)).map(Done::Approvals),
+            Job::Decide { claim, answered, .. } => {
+                self.is_newest(claim).and_then(|()| self.decide(claim.key, &claim.id, answered)).map(|()| Done::Written)
+            }
+            Job::DecideOf { run, answered, .. } => self.decide_of(run, answered).map(|()| Done::Written),
             Job::Release { claim } => self.release(claim).map(|()| Done::Written),
             Job::Flush { .. } => Ok(Done::Written),
         };
@@ -289,17 +298,46 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let known = self.known(key, id)?;
         let (last, looked_at) = (known.last, known.index.looked_at);
         let later = self.sql.later.query_map([last, looked_at], |row| {
-            Ok((row.get::<_, i64>(0)?, StepKey::written(row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
+            let key = StepKey::written(row.get::<_, String>(1)?, row.get::<_, String>(2)?);
+            let of_call = row.get::<_, u8>(3)? < kind::END;
+            Ok((row.get::<_, i64>(0)?, if of_call { key.place() } else { OF_APPROVALS.to_owned() }))
         })?;
         let later = later.collect::<rusqlite::Result<Vec<_>>>()?;
         let index = &mut self.known(key, id)?.index;
-        for (event, key) in later {
-            index.by_place.entry(key.place()).or_default().push(event);
+        for (event, place) in later {
+            index.by_place.entry(place).or_default().push(event);
         }
         index.looked_at = last;
         let events = index.by_place.get(place).cloned().unwrap_or_default();
         let mut values = HashMap::new();
         events.into_iter().map(|event| self.record(event, &mut values)).collect()
+    }
+
+    /// What was asked in a run, with the calls that were made on it.
+    fn approvals(&mut self, key: i64, id: &str) -> Fallible<Vec<Approval>> {
+        let mut records: Vec<Record> = self.records(key, id, OF_APPROVALS)?.into_iter().map(|(_, record)| record).collect();
+        let mut places = HashSet::new();
+        for record in &records {
+            let Record::Asked(asked) = record else { continue };
+            places.insert(asked.key.place());
+            places.extend(asked.request.covers.iter().map(|covered| StepKey::written(covered.path.clone(), covered.tool.clone()).place()));
+        }
+        for place in places {
+            records.extend(self.records(key, id, &place)?.into_iter().map(|(_, record)| record));
+        }
+        Ok(Approval::all(&records))
+    }
+
+    fn decide(&mut self, key: i64, id: &str, answered: &Answered) -> Fallible<()> {
+        answer_fits(&self.approvals(key, id)?, answered)?;
+        let row = record::answered(answered)?;
+        self.insert(key, id, &row)
+    }
+
+    fn decide_of(&mut self, id: &str, answered: &Answered) -> Fallible<()> {
+        let key: Option<i64> = self.sql.find_run.query_row([id], |row| row.get(0)).optional()?;
+        let key = key.ok_or_else(|| JournalError::unknown_run(id))?;
+        self.decide(key, id, answered)
     }
 
     fn record(&mut self, event: i64, values: &mut HashMap<Hash, toolwright::Value>) -> Fallible<(u64, Record)> {

@@ -53,7 +53,7 @@ impl<'c> Statements<'c> {
             insert_event: of("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?,
             event: events("id = ?1")?,
             events: events(&format!("id IN {OF_RUN} ORDER BY id"))?,
-            later: of(&format!("SELECT id, path, tool FROM events WHERE id IN {OF_RUN} AND kind BETWEEN 2 AND 5 ORDER BY id"))?,
+            later: of(&format!("SELECT id, path, tool, kind FROM events WHERE id IN {OF_RUN} AND kind >= 2 ORDER BY id"))?,
             tool_at: of(&format!("SELECT tool FROM events WHERE id IN {OF_RUN} AND kind = 2 AND path = ?3 LIMIT 1"))?,
             find_blob: of("SELECT id FROM blobs WHERE hash = ?1")?,
             insert_blob: of("INSERT INTO blobs (hash, body) VALUES (?1, ?2)")?,

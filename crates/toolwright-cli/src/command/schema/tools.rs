@@ -16,9 +16,9 @@ pub(super) fn offer(schema: &mut Value, tools: &[ToolView]) {
     let tools: Vec<&ToolView> = tools.iter().filter(|tool| *tool.id == one_line(&tool.id)).collect();
     let any = |_: &&ToolView| true;
     replace(schema, "/$defs/step/properties/tool", |old| one_of(&tools, any, old));
-    replace(schema, "/$defs/policy/properties/sideEffectingTools/items", |old| {
-        one_of(&tools, |tool| stands_out(tool.effect.as_ref()), old)
-    });
+    for listed in ["/$defs/policy/properties/sideEffectingTools/items/anyOf/0", "/$defs/listedTool/properties/tool"] {
+        replace(schema, listed, |old| one_of(&tools, |tool| stands_out(tool.effect.as_ref()), old));
+    }
     let can_be_asked = |tool: &&ToolView| tool.inside.is_none() && tool.effect.as_ref().is_some_and(|effect| !effect.has_side_effects());
     replace(schema, "/$defs/reconcile/properties/tool", |old| one_of(&tools, can_be_asked, old));
     let taking = tools.iter().filter_map(|tool| Some((*tool, arguments(tool)?)));

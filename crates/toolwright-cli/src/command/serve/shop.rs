@@ -12,7 +12,7 @@ use crate::args::{Format, ServeArgs};
 use crate::diagnostic::{Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::host::{Host, Opening, Want};
-use crate::serving::Serving;
+use crate::serving::{Serving, approvals};
 use crate::style::one_line;
 
 /// What is offered now.
@@ -56,7 +56,8 @@ impl Shop {
                 None
             }
         };
-        let grants = app.grants(&config);
+        let approvals = approvals(&config);
+        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals.expires));
         let want = Want::Locked { ask: true };
         let mut opening = Opening::new(&grants, &want).questions(Arc::new(askers.clone()));
         if let Some(denied) = denied_steps(serving.audiences.clone()) {

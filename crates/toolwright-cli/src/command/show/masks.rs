@@ -33,18 +33,23 @@ pub(in crate::command) fn configuration(history: &RunHistory) -> Option<PathBuf>
 
 /// Secrets of a run, as far as they are known.
 #[derive(Debug, Default)]
-pub(super) struct Masks {
+pub(in crate::command) struct Masks {
     secrets: Secrets,
     /// What the tools take, by id; none when nobody says that the run has a configuration.
     inputs: Option<BTreeMap<String, Option<Value>>>,
 }
 
 impl Masks {
+    /// What must not be shown, wherever it stands.
+    pub(in crate::command) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
     /// What the configuration of the run, that of this folder and the schemas of tools say is not to be shown.
     ///
     /// # Errors
     /// When arguments and outputs are to be shown and the configuration cannot be read; that is told already.
-    pub(super) async fn of(app: &App, history: &RunHistory, io: bool) -> Result<Self, Exit> {
+    pub(in crate::command) async fn of(app: &App, history: &RunHistory, io: bool) -> Result<Self, Exit> {
         let began_with = configuration(history);
         let named = app.common.file.is_some();
         let mut masks = Self::default();

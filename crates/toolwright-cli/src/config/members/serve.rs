@@ -1,6 +1,6 @@
 //! Members of the `serve` section.
 
-use super::{DURATION, SIZE, Shape, TEXT, member};
+use super::{DURATION, FLAG, SIZE, Shape, TEXT, member};
 
 const TEXTS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 const COUNT: &str = r#"{"type": "integer", "minimum": 1}"#;
@@ -32,6 +32,7 @@ pub(crate) const SERVE: Shape = Shape {
         member("oauth", r##"{"$ref": "#/$defs/oauth"}"##, "the authorization server whose tokens count"),
         member("hosts", TEXTS, "further names of this server, for the `Host` header; only in your own file"),
         member("origins", TEXTS, "web pages that may call, such as `https://app.example.org`; only in your own file"),
+        member("approvals", r##"{"$ref": "#/$defs/serveApprovals"}"##, "who is asked when a tool wants somebody's yes, and how long"),
         member("limits", r##"{"$ref": "#/$defs/serveLimits"}"##, "bounds"),
     ],
 };
@@ -70,6 +71,19 @@ pub(crate) const OAUTH: Shape = Shape {
         member("acceptedAudiences", TEXTS, "further values of `aud` that mean this server"),
         member("requiredScopes", TEXTS, "scopes that every token must have"),
         member("leeway", DURATION, "how much the clocks may differ; default `30s`"),
+    ],
+};
+
+/// Who is asked for approvals.
+pub(crate) const SERVE_APPROVALS: Shape = Shape {
+    what: "the approvals of `serve`",
+    def: "serveApprovals",
+    required: &[],
+    doc: "who is asked when a tool wants somebody's yes before it runs, and how long",
+    members: &[
+        member("client", FLAG, "ask the client that called, if it can be asked; default `true`"),
+        member("later", FLAG, "otherwise let the run wait in the journal for `toolwright approve`; default `true`"),
+        member("expires", DURATION, "when a question that nobody answered is a no; default `10m`"),
     ],
 };
 

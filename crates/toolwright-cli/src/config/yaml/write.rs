@@ -21,6 +21,11 @@ pub(crate) fn key(file: &str, span: &Span, old: &str, to: &str) -> Option<String
     text_like(style_at(file, span, old)?, to)
 }
 
+/// Text where nothing stood before: as it is when it means itself, else in double quotes.
+pub(crate) fn plain_or_quoted(text: &str) -> String {
+    if is_plain(text) && !text.chars().any(char::is_control) { text.to_owned() } else { quoted(text) }
+}
+
 /// Text in double quotes, whatever stood there.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()

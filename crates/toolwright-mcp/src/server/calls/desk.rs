@@ -33,6 +33,8 @@ struct Book {
     running: HashMap<Text, Arc<Job>>,
     keyed: HashMap<Text, Arc<Job>>,
     states: HashMap<Text, Arc<Job>>,
+    /// States in the order in which they were given, also those that are used.
+    parked: VecDeque<Text>,
     tasks: HashMap<Text, Arc<Job>>,
     /// Questions that were sent as requests to clients with sessions, with the question's key.
     sent: HashMap<(u64, Id), (Arc<Job>, Text)>,
@@ -147,8 +149,25 @@ impl Desk {
         self.book().running.values().cloned().collect()
     }
 
+    /// A call stands still until a client sends this back. Of too many, the oldest is given up.
     pub(crate) fn add_state(&self, state: Text, job: &Arc<Job>) {
-        self.book().states.insert(state, job.clone());
+        let most = self.limits().calls_parked_max;
+        let mut book = self.book();
+        if book.states.insert(state.clone(), job.clone()).is_some() {
+            return;
+        }
+        book.parked.push_back(state);
+        while book.states.len() > most {
+            let Some(oldest) = book.parked.pop_front() else { break };
+            if let Some(job) = book.states.remove(&oldest) {
+                job.cancel.cancel();
+            }
+        }
+        // Those that are used are dropped from time to time.
+        if book.parked.len() > most.saturating_mul(2) {
+            let Book { parked, states, .. } = &mut *book;
+            parked.retain(|state| states.contains_key(state));
+        }
     }
 
     pub(crate) fn remove_state(&self, state: &str) {

@@ -1,6 +1,6 @@
 //! Questions to clients: who can answer one, and whether what came is an answer to it.
 
-use toolwright::Value;
+use toolwright::{Text, Value};
 
 /// Asks a person for data, or to look at a page.
 pub(crate) const ELICIT: &str = "elicitation/create";
@@ -48,6 +48,13 @@ pub(crate) fn needed(method: &str, params: &Value) -> Value {
 /// Whether a client said that it takes tasks.
 pub(crate) fn takes_tasks(capabilities: &Value) -> bool {
     capabilities.get("extensions").and_then(|extensions| extensions.get(TASKS)).is_some_and(|said| said.as_object().is_some())
+}
+
+/// These capabilities, and that tasks are taken.
+pub(crate) fn with_tasks(capabilities: &Value) -> Value {
+    let object = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+    let extensions = object(capabilities.get("extensions")).with(TASKS, Value::object::<Text, Value>([]));
+    Value::Object(object(Some(capabilities)).with("extensions", Value::Object(extensions)))
 }
 
 /// Whether this can be the answer to such a question.

@@ -15,7 +15,7 @@ use super::questions::Open;
 use super::render::{self, Reader};
 use super::tasks::Task;
 use crate::server::caller::Caller;
-use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
+use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RESOURCE_NOT_FOUND, RpcError};
 use crate::server::request::{LogLevel, Request, Terms, complete};
 
 /// A call.
@@ -45,6 +45,15 @@ pub(crate) enum What {
     },
     /// A request that is passed on to a server.
     Passed { method: Text, params: Value },
+}
+
+/// Why requests do not wait any more.
+#[derive(Clone, Copy)]
+pub(crate) enum Leaving<'a> {
+    /// The client said that it wants nothing more of this one.
+    Cancelled(&'a Id),
+    /// The client is gone.
+    Gone,
 }
 
 /// What became of it.
@@ -128,11 +137,16 @@ impl Job {
         self.deliver(desk, &mut inner);
     }
 
-    /// A request does not wait any more, and gets no reply. Nobody else waits: the call is cancelled, unless somebody can find it again.
-    pub(crate) fn detach(self: &Arc<Self>, desk: &Desk, client: u64, gone: impl Fn(&Waiter) -> bool) {
+    /// A request does not wait any more, and gets no reply. Nobody else waits: the call is cancelled, unless somebody can find it again;
+    /// one with a key only if that was not said, and its client is merely gone.
+    pub(crate) fn detach(self: &Arc<Self>, desk: &Desk, client: u64, leaving: Leaving<'_>) {
         let mut inner = self.inner();
-        let leaving: Vec<Waiter> = inner.waiters.extract_if(.., |waiter| waiter.request.client.key == client && gone(waiter)).collect();
-        for waiter in &leaving {
+        let leaves = |waiter: &mut Waiter| match leaving {
+            Leaving::Cancelled(id) => waiter.request.client.key == client && waiter.request.id == *id,
+            Leaving::Gone => waiter.request.client.key == client,
+        };
+        let left: Vec<Waiter> = inner.waiters.extract_if(.., leaves).collect();
+        for waiter in &left {
             desk.unwait(client, &waiter.request.id, self);
             // A cancelled request gets none.
             waiter.request.outlet.end();
@@ -140,7 +154,8 @@ impl Job {
         // What it was asked and did not answer, somebody else who waits may answer.
         inner.unsent(desk, client);
         self.deliver(desk, &mut inner);
-        let lost = inner.waiters.is_empty() && !self.keyed && inner.task.is_none() && inner.state.is_none();
+        let found_again = self.keyed && matches!(leaving, Leaving::Gone);
+        let lost = inner.waiters.is_empty() && !found_again && inner.task.is_none() && inner.state.is_none();
         if lost && inner.outcome.is_none() && !inner.leave_approvals() {
             inner.cancelled = true;
             drop(inner);
@@ -211,12 +226,15 @@ impl Job {
         let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
         let inner = self.inner();
         for Waiter { request, .. } in &inner.waiters {
-            let sessionless = request.terms.version.sessionless();
-            let wanted = if sessionless { request.terms.log_level } else { request.client.terms().and_then(|terms| terms.log_level) };
-            if wanted.is_some_and(|wanted| level.is_none_or(|level| level >= wanted)) {
+            if wanted(request).is_some_and(|wanted| level.is_none_or(|level| level >= wanted)) {
                 request.notify("notifications/message", params);
             }
         }
+    }
+
+    /// From where on log lines are wanted, of those who wait the most.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.inner().waiters.iter().filter_map(|waiter| wanted(&waiter.request)).min()
     }
 
     /// Whether the same clients wait for both.
@@ -237,6 +255,14 @@ impl Job {
             Outcome::Passed(Err(error)) => Err(error.clone()),
             Outcome::Lost => Err(RpcError::new(INTERNAL_ERROR, "the call ended without a result; this is a fault of the server")),
         }
+    }
+}
+
+/// From where on this request wants log lines: as it says itself, or as its session said last.
+fn wanted(request: &Request) -> Option<LogLevel> {
+    match request.terms.version.sessionless() {
+        true => request.terms.log_level,
+        false => request.client.terms().and_then(|terms| terms.log_level),
     }
 }
 

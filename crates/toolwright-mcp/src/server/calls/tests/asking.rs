@@ -187,3 +187,23 @@ async fn without_anybody_to_ask_or_in_time_it_is_no() {
         assert_eq!(tape.told("notifications/cancelled").len(), tape.told("elicitation/create").len());
     }
 }
+
+#[tokio::test]
+async fn only_so_many_calls_stand_still() {
+    let limits = ServerLimits { calls_parked_max: 2, ..ServerLimits::default() };
+    let bench = Bench::with(limits, None, ApprovalAsking::default());
+    let params = moments(json!([[elicit("name")]]));
+    let mut required = Vec::new();
+    for _ in 0..4 {
+        required.push(bench.call(&bench.single(""), &can_elicit(), 1, "asks", params.clone()).result().await);
+    }
+    until("two were given up", || bench.calls.desk.counts().0 == 2).await;
+    for (at, required) in required.iter().enumerate() {
+        let tape =
+            bench.call(&bench.single(""), &can_elicit(), 1, "asks", again(params.clone(), required, json!({ "name": accept("Ann") })));
+        match at {
+            0 | 1 => assert_eq!(tape.code().await, -32_602),
+            _ => assert_eq!(said(&tape.result().await), json!([accept("Ann")])),
+        }
+    }
+}

@@ -48,6 +48,12 @@ async fn a_cancelled_key_is_cancelled_only_when_nobody_else_waits() {
     assert!(bench.calls.cancel(&one, &number(1)));
     bench.did.go.notify_one();
     assert_eq!(waits.result().await.get("isError"), Some(&json!(false)));
+
+    let alone = json!({ "arguments": {}, "_meta": { "dev.toolwright/idempotency-key": "other" } });
+    bench.call(&one, &at, 2, "slow", alone);
+    until("it runs", || bench.started() == 2).await;
+    assert!(bench.calls.cancel(&one, &number(2)));
+    until("the tool was told", || bench.did.cancelled.load(Ordering::SeqCst) == 1).await;
 }
 
 #[tokio::test]

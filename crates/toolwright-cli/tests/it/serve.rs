@@ -1,0 +1,12 @@
+//! `toolwright serve` as clients meet it: the real binary over its standard streams and over HTTP.
+
+#[path = "serve/approvals.rs"]
+mod approvals;
+#[path = "serve/client.rs"]
+mod client;
+#[path = "serve/doors.rs"]
+mod doors;
+#[path = "serve/names.rs"]
+mod names;
+#[path = "serve/reload.rs"]
+mod reload;

@@ -1,0 +1,167 @@
+//! A client of a few lines: whole messages, one a line, or one request over HTTP.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::world::{Done, World, done};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The other end of `toolwright serve`.
+pub(super) struct Client {
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next: u64,
+    /// Notifications that came while a reply was waited for.
+    pub(super) told: Vec<Value>,
+}
+
+impl Client {
+    /// Starts the server, and shakes hands.
+    pub(super) fn start(world: &World, words: &str) -> Self {
+        Self::start_with(world, words, &json!({}))
+    }
+
+    /// The same, as a client that can do so much.
+    pub(super) fn start_with(world: &World, words: &str, capabilities: &Value) -> Self {
+        let mut client = Self::spawn(world, words);
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "a client of the tests", "version": "1"}});
+        let reply = client.ask("initialize", &hello);
+        assert_eq!(reply["result"]["protocolVersion"], "2025-11-25", "{reply}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn spawn(world: &World, words: &str) -> Self {
+        let words: Vec<&str> = ["serve"].into_iter().chain(words.split_whitespace()).collect();
+        let mut command = world.command(&words);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                let Ok(line) = line else { break };
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { stdin: child.stdin.take(), child: Some(child), lines, next: 1, told: Vec::new() }
+    }
+
+    /// Starts a server over HTTP; gives back its address too.
+    pub(super) fn http(world: &World, words: &str) -> (Self, String) {
+        let client = Self::spawn(world, &format!("--http 127.0.0.1:0 {words}"));
+        let url = client.lines.recv_timeout(PATIENCE).unwrap();
+        (client, url)
+    }
+
+    pub(super) fn send(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{message}").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// One message from the server.
+    pub(super) fn message(&mut self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("the server says nothing");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line}"))
+    }
+
+    /// The reply to a request.
+    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.next;
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let message = self.message();
+            if message["id"] == id {
+                return message;
+            }
+            self.told.push(message);
+        }
+    }
+
+    /// The tools of the list.
+    pub(super) fn tools(&mut self) -> Vec<Value> {
+        self.ask("tools/list", &json!({}))["result"]["tools"].as_array().unwrap().clone()
+    }
+
+    pub(super) fn names(&mut self) -> Vec<String> {
+        self.tools().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Closes its end, and waits for the server's.
+    pub(super) fn close(mut self) -> Done {
+        self.stdin = None;
+        done(self.child.take().unwrap().wait_with_output().unwrap())
+    }
+
+    /// As a system that shuts down does it.
+    pub(super) fn terminate(mut self) -> Done {
+        let child = self.child.take().unwrap();
+        let pid = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let ended = done(child.wait_with_output().unwrap());
+        self.stdin = None;
+        ended
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// One request over HTTP: the status and the body.
+pub(super) fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let body = body.to_string();
+    let mut request = format!("POST /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n");
+    request.push_str("accept: application/json, text/event-stream\r\n");
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// A request of the newest generation, with its headers.
+pub(super) fn ask_over_http(url: &str, token: Option<&str>, method: &str, params: &Value) -> (u16, Value) {
+    let mut params = params.clone();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "a client of the tests", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let name = params["name"].as_str().map(str::to_owned);
+    let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+    headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+    headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
+    let (status, body) = post(url, &headers, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+    // As JSON, or as the last event of a stream.
+    let event = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+    (status, serde_json::from_str(event.unwrap_or(&body)).unwrap_or_else(|_| panic!("{status}: {body}")))
+}
