@@ -89,7 +89,6 @@ impl Exit {
             | "diverged"
             | "catalog_changed"
             | "changed_tool"
-            | "catalog_changed"
             | "sensitive_unencrypted"
             | "step_without_result" => Self::Refused,
             "invalid_spec" | "invalid_reference" | "forward_reference" | "protocol_conflict" => Self::DoesNotCheck,
