@@ -58,7 +58,6 @@ impl Shop {
         };
         let approvals = approvals(&config);
         let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals.expires));
-        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals(&config).expires));
         let want = Want::Locked { ask: true };
         let mut opening = Opening::new(&grants, &want).questions(Arc::new(askers.clone()));
         if let Some(denied) = denied_steps(serving.audiences.clone()) {
