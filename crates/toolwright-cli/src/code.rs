@@ -49,10 +49,10 @@ pub(crate) const LOCK_UNUSABLE: &str = "lock_unusable";
 pub(crate) use toolwright_mcp::upstream::CATALOG_CHANGED;
 /// What servers say now was not agreed to.
 pub(crate) const LOCK_NOT_ACCEPTED: &str = "lock_not_accepted";
-/// A change of a file was not agreed to.
-pub(crate) const CHANGE_NOT_ACCEPTED: &str = "change_not_accepted";
 /// A question has an answer already.
 pub(crate) const APPROVAL_ANSWERED: &str = "approval_answered";
+/// A change of a file was not agreed to.
+pub(crate) const CHANGE_NOT_ACCEPTED: &str = "change_not_accepted";
 /// The journal that runs are kept in cannot be used.
 pub(crate) const JOURNAL_UNUSABLE: &str = "journal_unusable";
 /// The journal is not as it was written.

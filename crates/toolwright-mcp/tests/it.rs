@@ -1,6 +1,10 @@
 //! Upstream servers as a host meets them: a scripted server over stdio, a scripted endpoint over HTTP.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on says so by panicking")]
 
+#[path = "it/asked.rs"]
+mod asked;
+#[path = "it/behind.rs"]
+mod behind;
 #[path = "it/calls.rs"]
 mod calls;
 #[path = "it/cases.rs"]

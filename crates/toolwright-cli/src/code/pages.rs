@@ -302,6 +302,13 @@ policy:
         remedy: "Look at what it shows, and run `toolwright lock --yes`.",
     },
     CodePage {
+        code: APPROVAL_ANSWERED,
+        title: "a question has an answer already",
+        meaning: "Whether a call may be made is answered once: on the terminal, by the client that called, or with `toolwright approve`. Whoever comes later is told who said what. Nothing was written.",
+        example: told("`toolwright approve ID --yes`, and then the same once more"),
+        remedy: "`toolwright show RUN` shows what came of it. Where the answer was no, `toolwright resume RUN` asks again.",
+    },
+    CodePage {
         code: CHANGE_NOT_ACCEPTED,
         title: "a change of a file was not agreed to",
         meaning: "`add` and `connect` show what they would write, and write it once somebody agrees. Nobody could be asked; nothing was written.",
@@ -311,13 +318,6 @@ policy:
             "add --no-start http://127.0.0.1:9/mcp",
         ),
         remedy: "Look at the change that is shown, then run it again with `--yes`.",
-    },
-    CodePage {
-        code: APPROVAL_ANSWERED,
-        title: "a question has an answer already",
-        meaning: "Whether a call may be made is answered once: on the terminal, by the client that called, or with `toolwright approve`. Whoever comes later is told who said what. Nothing was written.",
-        example: told("`toolwright approve ID --yes`, and then the same once more"),
-        remedy: "`toolwright show RUN` shows what came of it. Where the answer was no, `toolwright resume RUN` asks again.",
     },
     CodePage {
         code: JOURNAL_UNUSABLE,

@@ -367,12 +367,12 @@ pub(crate) const SHAPES: [&Shape; 20] = [
     &COMPOSITE,
     &STEP,
     &POLICY,
+    &LISTED_TOOL,
     &SERVE,
     &AUDIENCE,
     &OAUTH,
     &SERVE_APPROVALS,
     &SERVE_LIMITS,
-    &LISTED_TOOL,
     &EXAMPLE,
     &EFFECT,
 ];

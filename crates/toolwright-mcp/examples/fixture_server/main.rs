@@ -2,7 +2,7 @@
 //! its own that tests can look behind. Both protocol generations, over stdio and streamable HTTP.
 //!
 //! ```text
-//! fixture_server [stdio | http [ADDRESS]] [--json] [--log FILE] [--page ITEMS] [--versions VERSION,VERSION…]
+//! fixture_server [stdio | http [ADDRESS]] [--json] [--log FILE] [--page ITEMS] [--versions VERSION,VERSION…] [--extra]
 //! ```
 //!
 //! - `http`: listens there (`127.0.0.1:0` when absent) and prints the endpoint's URL as the first line of stdout
@@ -10,6 +10,7 @@
 //! - `--log`: appends one JSON object a line: `{"event":"called","tool":…,"arguments":…,"key":…}`, then `finished` or `cancelled`
 //! - `--page`: so many items on a page of a list; all when absent
 //! - `--versions`: the protocol versions it admits to; all when absent
+//! - `--extra`: the tool and the prompt that are listed now and then are so from the beginning
 //!
 //! What it offers is in `offer.json`, beside this file.
 #![expect(
@@ -54,6 +55,7 @@ async fn main() {
             "--log" => options.log = args.next().map(Into::into),
             "--page" => options.page_items = args.next().and_then(|items| items.parse().ok()),
             "--versions" => options.versions = args.next().unwrap().split(',').map(str::to_owned).collect(),
+            "--extra" => options.extra = true,
             _ => std::process::exit(2),
         }
     }

@@ -10,10 +10,13 @@ use serde_json::{Map, Value, json};
 
 /// All of it.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<OfferedTool>,
     /// The tool that is in the list now and then.
     pub(crate) extra: OfferedTool,
+    /// The prompt that is in the list now and then.
+    pub(crate) extra_prompt: OfferedPrompt,
     pub(crate) resources: Vec<OfferedResource>,
     pub(crate) templates: Vec<ResourceTemplate>,
     pub(crate) prompts: Vec<OfferedPrompt>,

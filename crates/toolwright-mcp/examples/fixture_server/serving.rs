@@ -211,7 +211,8 @@ impl ServerHandler for Fixture {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let all = self.offer.prompts.iter().map(|offered| offered.prompt.clone()).collect();
+        let extra = self.state.extra_prompt.load(Ordering::SeqCst).then_some(&self.offer.extra_prompt);
+        let all = self.offer.prompts.iter().chain(extra).map(|offered| offered.prompt.clone()).collect();
         let (prompts, next) = self.page(all, request)?;
         let mut list = ListPromptsResult::with_all_items(prompts).with_ttl_ms(KEPT_MS).with_cache_scope(CacheScope::Public);
         list.next_cursor = next;

@@ -19,6 +19,8 @@ pub(crate) struct Options {
     pub(crate) log: Option<PathBuf>,
     pub(crate) page_items: Option<usize>,
     pub(crate) versions: Vec<String>,
+    /// The extra tool and prompt are listed from the beginning.
+    pub(crate) extra: bool,
 }
 
 /// One for a process, whatever sessions there are.
@@ -29,6 +31,8 @@ pub(crate) struct State {
     pub(crate) notes: Mutex<Vec<String>>,
     /// Whether the extra tool is listed.
     pub(crate) extra: AtomicBool,
+    /// Whether the extra prompt is.
+    pub(crate) extra_prompt: AtomicBool,
     /// Streams of the newest generation that listen.
     pub(crate) listeners: Mutex<HashMap<u64, SubscriptionSink>>,
     pub(crate) next_listener: AtomicU64,
@@ -48,7 +52,8 @@ impl State {
             versions: options.versions,
             log: options.log.map(|path| Mutex::new(open(path))),
             notes: Mutex::default(),
-            extra: AtomicBool::new(false),
+            extra: AtomicBool::new(options.extra),
+            extra_prompt: AtomicBool::new(options.extra),
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
             sessions: Mutex::default(),

@@ -156,7 +156,8 @@ impl Shared {
 
     /// An answer came: the server works.
     pub(crate) fn answered(&self) {
-        if self.failing.swap(false, Ordering::AcqRel)
+        if self.failing.load(Ordering::Acquire)
+            && self.failing.swap(false, Ordering::AcqRel)
             && let Ok(mut life) = self.life.try_lock()
         {
             life.failures = 0;

@@ -108,7 +108,7 @@ async fn what_a_request_must_say_of_itself_is_checked() {
 #[tokio::test]
 async fn unusable_messages_are_told_and_the_next_one_is_served() {
     let seen = Seen::default();
-    let server = server_with(&seen, &[], |options| options.limits.message_bytes_max = 300_000);
+    let server = server_with(&seen, &["search_files"], |options| options.limits.message_bytes_max = 300_000);
     let mut client = Piped::session(&server, "2025-06-18").await;
     let deep = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}"#, "[".repeat(100_000));
     let long = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"x":"{}"}}}}"#, "x".repeat(300_000));
@@ -131,7 +131,7 @@ async fn unusable_messages_are_told_and_the_next_one_is_served() {
         (br#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}"#, -32_602, nine.clone(), "params"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}}"#, -32_602, nine.clone(), "name"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":[]}}"#, -32_602, nine.clone(), "arguments"),
-        (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echoo"}}"#, -32_602, nine.clone(), "`echo`"),
+        (br#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"serch_files"}}"#, -32_602, nine.clone(), "`search_files`"),
         (br#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#, -32_601, nine.clone(), "no/such"),
     ] as [(&[u8], i64, Option<Value>, &str); 19]
     {
