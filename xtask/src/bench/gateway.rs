@@ -161,8 +161,8 @@ mod tests {
         let met = |factor, first, all| {
             bars(&section, &of(factor), first, all).expect("all is told").iter().map(|bar| bar.met).collect::<Vec<_>>()
         };
-        assert_eq!(met(1.0, 39.0, true), [true; 13]);
-        assert_eq!(met(1.0, 41.0, false).len(), 11);
-        assert_eq!(met(0.1, 41.0, true).iter().filter(|met| **met).count(), 4);
+        assert_eq!(met(1.0, 39.0, true), [true; 14]);
+        assert_eq!(met(1.0, 41.0, false).len(), 12);
+        assert_eq!(met(0.1, 41.0, true).iter().filter(|met| **met).count(), 5);
     }
 }
