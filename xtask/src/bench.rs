@@ -10,6 +10,7 @@ use crate::repo::{self, Outcome};
 mod bars;
 mod catalogue;
 mod gate;
+mod gateway;
 mod journal;
 mod side;
 mod wiring;
@@ -30,6 +31,9 @@ pub(crate) struct Options {
     quick: bool,
     wiring: bool,
     journal: bool,
+    gateway: bool,
+    inside: bool,
+    debug: bool,
 }
 
 impl Options {
@@ -43,6 +47,9 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--wiring" => options.wiring = true,
                 "--journal" => options.journal = true,
+                "--gateway" => options.gateway = true,
+                gateway::INSIDE => options.inside = true,
+                "--debug" => options.debug = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -57,6 +64,12 @@ impl Options {
         }
         if options.journal && (options.gate || options.peers || options.wiring) {
             return Err("`--journal` goes with `--quick` alone".to_owned());
+        }
+        if options.gateway && (options.gate || options.peers || options.wiring || options.journal) {
+            return Err("`--gateway` goes with `--quick` alone".to_owned());
+        }
+        if options.debug && !options.gateway {
+            return Err("`--debug` goes with `--gateway`, for trying it out".to_owned());
         }
         Ok(options)
     }
@@ -74,6 +87,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     if options.journal {
         return journal::run(&document, options.quick);
+    }
+    if options.gateway {
+        return gateway::run(&document, options);
     }
     let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
     let mut peer = if options.peers { Some(Side::peer()?) } else { None };
@@ -135,5 +151,8 @@ mod tests {
         assert!(Options::parse(&["--wiring", "--peers"]).is_err());
         assert!(Options::parse(&["--wiring", "--quick"]).is_ok());
         assert!(Options::parse(&["--journal", "--wiring"]).is_err());
+        assert!(Options::parse(&["--gateway", "--peers"]).is_err());
+        assert!(Options::parse(&["--gateway", "--quick"]).is_ok());
+        assert!(Options::parse(&["--debug"]).is_err());
     }
 }

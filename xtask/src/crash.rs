@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use crate::repo::Outcome;
 
-mod chance;
 pub(crate) mod client;
 mod endpoint;
 mod process;
@@ -23,7 +22,7 @@ mod world;
 
 pub(crate) use recovery::fill;
 
-use chance::Chance;
+use crate::chance::Chance;
 use process::{Ended, Kill};
 use tally::{Count, Tally};
 use trial::Trial;

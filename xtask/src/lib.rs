@@ -1,7 +1,8 @@
-//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash.
+//! The tasks behind `cargo xtask`: test, tidy, cases, bench, crash, and those that meet a server.
 //!
 //! Reading order: `suite` is what `cargo xtask test` runs and in which order; `tidy` is every rule of the house that
-//! no compiler holds; `bench` measures in ratios; `crash` kills the binary. None of it knows how the product works
+//! no compiler holds; `bench` measures in ratios; `crash` kills the binary; `conformance` and `clients` meet
+//! `toolwright serve` (`served` starts it, `mcp` speaks to it, `peers` installs who else does). None of it knows how the product works
 //! inside.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the terminal it was started from")]
 
@@ -9,12 +10,20 @@ use std::process::ExitCode;
 
 mod bench;
 mod cases;
+mod chance;
+mod clients;
+mod conformance;
 mod crash;
 #[cfg(doctest)]
 mod doctests;
 mod documents;
+mod fleet;
+mod hostile;
+mod mcp;
 mod peers;
 mod repo;
+mod served;
+mod soak;
 mod stage;
 mod suite;
 mod tidy;
@@ -29,9 +38,19 @@ usage: cargo xtask <task>
   bench --peers             the same pipelines in the npm peer, alternating, with the bars
   bench --wiring            the slowest of 10,000 random pairs of schemas, and 1,000 composites checked over 500 tools
   bench --journal           what a step costs that is kept in a file, beside a plain append on the same disk, with the bars
+  bench --gateway           a server in front of another one: directly, through ours, through others, with the bars
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
   crash [--kills N] [--races N] [--open-runs N] [--seed S] [--release]
                             kills runs of the real binary and takes them up again; counts what they did outside
+  conformance [--stdio] [--http] [--alone] [SCENARIO]
+                            the official suites against `toolwright serve` in front of our own server (a child, or over HTTP; --alone:
+                            that server itself), and against our client
+  clients [SCRIPT]          what people use to talk to MCP servers, scripted, against `toolwright serve`
+  fleet                     twelve real servers behind one `toolwright serve`
+  soak [--sessions N] [--busy N] [--seconds N]
+                            many sessions for a long time: no failure, and memory that does not grow
+  hostile [--messages N] [--seed S]
+                            malformed messages over both transports, beside a client that must not notice
   help                      this text
 ";
 
@@ -50,6 +69,20 @@ pub fn run(arguments: &[String]) -> ExitCode {
         },
         ["crash", flags @ ..] => match crash::Options::parse(flags) {
             Ok(options) => crash::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["conformance", flags @ ..] => match conformance::Options::parse(flags) {
+            Ok(options) => conformance::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["clients", script @ ..] if script.len() < 2 => clients::run(script.first().copied()),
+        ["fleet"] => fleet::run(),
+        ["soak", flags @ ..] => match soak::Options::parse(flags) {
+            Ok(options) => soak::run(&options),
+            Err(message) => return usage(&message),
+        },
+        ["hostile", flags @ ..] => match hostile::Options::parse(flags) {
+            Ok(options) => hostile::run(&options),
             Err(message) => return usage(&message),
         },
         // Parts of `crash` that are processes of their own.

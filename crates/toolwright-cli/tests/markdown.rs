@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolwright::Value;
 
-const PAGES: [&str; 4] = ["docs/composites.md", "docs/configuration.md", "docs/errors.md", "docs/wiring.md"];
+const PAGES: [&str; 5] = ["docs/composites.md", "docs/configuration.md", "docs/errors.md", "docs/serving.md", "docs/wiring.md"];
 
 /// Pages with blocks that quote a file.
 const QUOTING: [&str; 2] = ["README.md", "docs/configuration.md"];

@@ -38,6 +38,13 @@ pub use serve::Server;
 pub use surface::{Budget, Generation, LeftOut, Mirrored, Renamed, Surface};
 
 /// What a host decides once for a server.
+///
+/// ```
+/// use toolwright_mcp::server::ServerOptions;
+/// let mut options = ServerOptions::new("desk", "1.0.0");
+/// options.instructions = Some("Ask before you send anything.".into());
+/// assert!(options.journal.is_none(), "runs are kept nowhere unless the host says where");
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
@@ -58,6 +65,15 @@ pub struct ServerOptions {
 }
 
 /// Bounds of a server.
+///
+/// Part of [`ServerOptions`].
+///
+/// ```
+/// use toolwright_mcp::server::ServerOptions;
+/// let mut options = ServerOptions::new("desk", "1.0.0");
+/// options.limits.message_bytes_max = 1024 * 1024;
+/// assert!(options.limits.calls_per_client_max > 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ServerLimits {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::chance::Chance;
+use crate::chance::Chance;
 
 mod mcp;
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Options;
-use super::chance::Chance;
 use super::process::{Ended, Exited, Kill, settle};
 use super::tally::{Count, Tally};
 use super::world::{SCENARIOS, Scenario, World};
+use crate::chance::Chance;
 
 /// The exit code of a process that finds another one at work.
 const REFUSED: i32 = 11;

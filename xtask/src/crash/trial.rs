@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::chance::Chance;
 use super::endpoint::Seen;
 use super::process::{Ended, Exited, Kill, settle};
 use super::tally::{Count, Tally};
 use super::world::{ITEMS, Scenario, World};
+use crate::chance::Chance;
 
 /// What is tried, and with which journal.
 #[derive(Debug)]

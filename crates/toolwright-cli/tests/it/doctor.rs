@@ -79,6 +79,7 @@ tools:
     let small = source(&document, "small");
     assert_eq!((small["ok"].as_bool(), small["state"].as_str()), (Some(true), Some("ready")));
     assert_eq!((small["protocol"].as_str(), small["server"].as_str()), (Some("2025-06-18"), Some("small 1")));
+    assert_eq!((small["era"].as_str(), small["failures"].as_u64()), (Some("sessions"), Some(0)));
     assert_eq!(small["renamed"], serde_json::json!([{"from": "small_store", "to": "store"}]));
     assert!(small["programs"][0]["found"].as_str().unwrap().ends_with("/sh"), "{small}");
     for (name, code, words) in [

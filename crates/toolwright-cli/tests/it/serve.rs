@@ -1,5 +1,7 @@
 //! `toolwright serve` as clients meet it: the real binary over its standard streams and over HTTP.
 
+#[path = "serve/approvals.rs"]
+mod approvals;
 #[path = "serve/client.rs"]
 mod client;
 #[path = "serve/doors.rs"]

@@ -9,6 +9,19 @@ use super::http::{HttpError, HttpListener, HttpOptions};
 use super::{Askers, Caller, Offer, ServerOptions, stdio};
 
 /// A sealed catalogue in front of clients. Clones share it.
+///
+/// ```no_run
+/// use toolwright::{CancelToken, Registry, tool};
+/// use toolwright_mcp::server::{Askers, Caller, Offer, Server, ServerOptions};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+/// let catalog = Registry::new().with(echo)?.seal();
+/// let server = Server::new(ServerOptions::new("desk", "1.0.0"), Askers::new(), Offer::new(catalog));
+/// server.serve_stdio(Caller::default(), CancelToken::never()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Server {
     engine: Arc<Engine>,

@@ -19,7 +19,10 @@ const TESTS: &[(&str, &[&str])] = &[
     ("16-integral-float-for-integer", &["an_integral_float_arrives_as_an_integer"]),
     ("17-no-invented-arguments", &["no_argument_is_invented", "arguments_arrive_as_given"]),
     ("20-lone-surrogate-and-nul", &["a_lone_surrogate_is_replaced_and_flagged"]),
-    ("21-very-deep-json", &["a_too_deep_answer_fails_its_call_and_names_the_limit"]),
+    (
+        "21-very-deep-json",
+        &["a_too_deep_answer_fails_its_call_and_names_the_limit", "unusable_messages_are_told_and_the_next_one_is_served"],
+    ),
     ("23-iserror-in-middle-step", &["an_error_in_a_middle_step_keeps_its_words"]),
     ("24-mixed-media-last-step", &["the_last_steps_blocks_come_through", "blocks_of_every_kind_pass_untouched"]),
     ("25-rpc-error-and-empty-reply", &["an_error_or_an_empty_reply_is_never_a_success"]),
@@ -38,23 +41,49 @@ const TESTS: &[(&str, &[&str])] = &[
         "30-upstream-restart-404",
         &["a_forgotten_session_is_renewed_once_and_the_call_sent_once_more", "a_session_that_is_lost_again_is_told_not_chased"],
     ),
-    ("32-newer-protocol-version", &["an_old_server_is_asked_again_with_its_own_version"]),
+    (
+        "31-result-after-cut-stream",
+        &["a_cut_stream_is_taken_up_again_and_the_tool_ran_once", "a_stream_that_is_cut_is_taken_up_where_it_was_cut"],
+    ),
+    (
+        "32-newer-protocol-version",
+        &[
+            "an_old_server_is_asked_again_with_its_own_version",
+            "every_version_is_answered_with_one_that_is_spoken",
+            "resources_prompts_and_completion_pass_between_the_generations",
+        ],
+    ),
     (
         "35-cancel-reaches-upstream",
-        &["cancelling_reaches_the_server_and_hurts_no_other_call", "cancelling_reaches_the_endpoint_with_its_own_id"],
+        &[
+            "cancelling_reaches_the_server_and_hurts_no_other_call",
+            "cancelling_reaches_the_endpoint_with_its_own_id",
+            "a_cancelled_composite_ends_its_running_step_and_starts_no_other",
+        ],
     ),
     ("36-progress-keeps-call-alive", &["progress_keeps_a_call_alive_up_to_its_total_limit", "progress_in_a_stream_keeps_the_call_alive"]),
+    (
+        "37-same-id-two-clients",
+        &[
+            "ids_keep_their_type_and_are_used_once_at_a_time",
+            "a_hundred_calls_of_each_of_two_clients_are_not_mixed_up",
+            "clients_with_the_same_ids_share_a_server_without_mixing_up",
+        ],
+    ),
     ("39-repeating-cursor", &["a_repeating_cursor_ends_the_list_with_a_warning", "all_pages_are_read"]),
     ("63-secret-canary", &["no_secret_reaches_an_error_or_the_status", "headers_are_sent_and_never_told"]),
 ];
 
 const SOURCES: &[&str] = &[
+    include_str!("behind.rs"),
     include_str!("cases.rs"),
     include_str!("control.rs"),
+    include_str!("dispatch.rs"),
     include_str!("http.rs"),
     include_str!("listing.rs"),
     include_str!("process.rs"),
     include_str!("results.rs"),
+    include_str!("serving/streams.rs"),
     include_str!("stdio.rs"),
 ];
 

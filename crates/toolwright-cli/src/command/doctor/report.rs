@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use toolwright_mcp::upstream::Era;
 
 use super::examine::{Examined, Problem, Program};
 use crate::command::list::kind_words;
@@ -63,6 +64,10 @@ fn facts(source: &Examined) -> Vec<(&'static str, String)> {
             let server = status.server_version.as_deref().map(|server| format!(", {}", one_line(server))).unwrap_or_default();
             let took = source.took.map(|took| format!(", its tools listed after {} ms", took.as_millis())).unwrap_or_default();
             facts.push(("speaks", format!("MCP {}{server}{took}", one_line(version))));
+        }
+        if status.failures > 0 {
+            let wait = status.retry_in.map(|wait| format!("; left alone for {} s more", wait.as_secs() + 1)).unwrap_or_default();
+            facts.push(("failures", format!("{} in a row{wait}", status.failures)));
         }
         if status.restarts > 0 {
             facts.push(("restarts", status.restarts.to_string()));
@@ -154,6 +159,9 @@ fn source(source: &Examined) -> serde_json::Value {
         "protocol": status.and_then(|status| status.protocol_version.as_deref()),
         "server": status.and_then(|status| status.server_version.as_deref()),
         "tookMs": source.took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        "era": status.and_then(|status| status.era).map(era_word),
+        "failures": status.map(|status| status.failures),
+        "retryInMs": status.and_then(|status| status.retry_in).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         "restarts": status.map(|status| status.restarts),
         "lastError": status.and_then(|status| status.last_error.as_deref()),
         "noiseLines": status.map(|status| status.noise_lines),
@@ -169,6 +177,14 @@ fn source(source: &Examined) -> serde_json::Value {
         "warnings": source.warnings,
         "problems": source.problems.iter().map(problem).collect::<Vec<_>>(),
     })
+}
+
+fn era_word(era: Era) -> &'static str {
+    match era {
+        Era::Auto => "unknown",
+        Era::Sessions => "sessions",
+        Era::Sessionless => "sessionless",
+    }
 }
 
 fn problem(problem: &Problem) -> serde_json::Value {

@@ -56,7 +56,8 @@ impl Shop {
                 None
             }
         };
-        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals(&config).expires));
+        let approvals = approvals(&config);
+        let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals.expires));
         let want = Want::Locked { ask: true };
         let mut opening = Opening::new(&grants, &want).questions(Arc::new(askers.clone()));
         if let Some(denied) = denied_steps(serving.audiences.clone()) {

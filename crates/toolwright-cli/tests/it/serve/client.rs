@@ -26,9 +26,13 @@ pub(super) struct Client {
 impl Client {
     /// Starts the server, and shakes hands.
     pub(super) fn start(world: &World, words: &str) -> Self {
+        Self::start_with(world, words, &json!({}))
+    }
+
+    /// The same, as a client that can do so much.
+    pub(super) fn start_with(world: &World, words: &str, capabilities: &Value) -> Self {
         let mut client = Self::spawn(world, words);
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a client of the tests", "version": "1"}});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "a client of the tests", "version": "1"}});
         let reply = client.ask("initialize", &hello);
         assert_eq!(reply["result"]["protocolVersion"], "2025-11-25", "{reply}");
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

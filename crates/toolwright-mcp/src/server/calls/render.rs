@@ -151,7 +151,8 @@ fn teaching(error: &CallError) -> String {
         lines.push(format!("done before that: {}", completed.join(", ")));
     }
     let again = match (error.retry(), error.effect_state(), error.effects().is_empty()) {
-        (Retry::Safe, ..) => Some("nothing was changed: it may be called again"),
+        (Retry::Safe, EffectState::NotStarted | EffectState::NoEffect, _) => Some("nothing was changed: it may be called again"),
+        (Retry::Safe, ..) => Some("it may be called again"),
         (Retry::AfterReconcile, ..) => Some("do not call it again before somebody has found out what happened"),
         (_, EffectState::Unknown, _) => Some("its effect may have happened: look before calling it again"),
         (_, EffectState::Happened, _) | (_, _, false) => Some("what was done stays done: a further call does it again"),

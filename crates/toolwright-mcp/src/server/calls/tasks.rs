@@ -17,7 +17,9 @@ use crate::server::message::{INVALID_PARAMS, MISSING_CAPABILITY, RpcError};
 use crate::server::request::{Request, Terms};
 
 /// Who hears of a task: gets the parameters of `notifications/tasks`. Hears no more once it is dropped. Must not call back.
-pub(crate) type Watcher = Arc<dyn Fn(&Value) + Send + Sync>;
+pub(crate) type Watcher = Arc<Ear>;
+
+type Ear = dyn Fn(&Value) + Send + Sync;
 
 /// What a call has more as a task.
 pub(crate) struct Task {
@@ -26,7 +28,7 @@ pub(crate) struct Task {
     pub(super) updated: SystemTime,
     /// The newest word on how far it is.
     pub(super) said: Option<Text>,
-    watchers: Vec<Weak<dyn Fn(&Value) + Send + Sync>>,
+    watchers: Vec<Weak<Ear>>,
 }
 
 /// How a task stands, with what belongs to that.
