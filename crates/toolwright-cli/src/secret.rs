@@ -151,10 +151,33 @@ impl Secrets {
 
     /// The same for a value of the core.
     pub(crate) fn mask_value(&self, value: &toolwright::Value) -> toolwright::Value {
+        // Most values hold nothing to hide, and to look costs little.
+        if !self.is_in(value) {
+            return value.clone();
+        }
         let json = value.to_json();
         let masked = self.mask_json(json.clone());
         // What holds nothing to hide is given back as it is, with every digit of its numbers.
         if masked == json { value.clone() } else { toolwright::Value::from_json(masked).unwrap_or(toolwright::Value::Null) }
+    }
+}
+
+impl Secrets {
+    /// Whether a text of the value, or in it, would be masked.
+    fn is_in(&self, value: &toolwright::Value) -> bool {
+        use toolwright::Value;
+        match value {
+            Value::String(text) => self.is_in_text(text),
+            Value::Array(items) => items.as_slice().iter().any(|item| self.is_in(item)),
+            Value::Object(members) => members.iter().any(|(_, value)| self.is_in(value)),
+            _ => false,
+        }
+    }
+
+    fn is_in_text(&self, text: &str) -> bool {
+        let plain = |secret: &Secret| text.contains(secret.expose());
+        // What is escaped for JSON has a backslash, and a login stands in an address.
+        text.contains('\\') || text.contains("://") || self.known.iter().any(plain)
     }
 }
 

@@ -117,6 +117,8 @@ struct Inner {
     source: Value,
     compiled: OnceLock<Result<Validator<JsonValue>, SchemaError>>,
     document: OnceLock<Option<Arc<Document>>>,
+    /// It is known to be a schema, or somebody says so.
+    verified: OnceLock<()>,
     /// Where it wants integers.
     integers: OnceLock<Option<Integers>>,
     /// How often a value was checked, where a test counts that.
@@ -136,6 +138,7 @@ impl CompiledSchema {
             source,
             compiled: OnceLock::new(),
             document: OnceLock::new(),
+            verified: OnceLock::new(),
             integers: OnceLock::new(),
             #[cfg(feature = "testing")]
             checks: OnceLock::new(),
@@ -163,14 +166,23 @@ impl CompiledSchema {
     /// # Errors
     /// Says what is wrong with the schema, as building it does.
     pub(crate) fn verify(&self) -> Result<(), SchemaError> {
+        if self.0.verified.get().is_some() {
+            return Ok(());
+        }
         if self.0.compiled.get().is_none()
             && self.0.source.weight() <= crate::limits::SCHEMA_BYTES_MAX
             && plain::is_plain(&self.0.source)
             && fits_meta_schema(&self.0.source)
         {
+            self.accept();
             return Ok(());
         }
         self.warm()
+    }
+
+    /// Takes it for a schema without looking. One that is none accepts nothing.
+    pub(crate) fn accept(&self) {
+        let _ = self.0.verified.set(());
     }
 
     /// Builds the validator now, unless it is there.

@@ -146,7 +146,7 @@ async fn one(config: &Config, how: &Opening<'_>, needed: Option<&Needs>, source:
                 _ => Ok(server.upstream.drift().borrow().clone()),
             };
             let known = match changed {
-                Ok(changed) => Known::Tools { listing: server.upstream.tools_as_listed(&locked.listed()), changed },
+                Ok(changed) => Known::Tools { listing: server.upstream.tools_as_accepted(&locked.listed()), changed },
                 Err(error) => Known::Silent(error),
             };
             (known, Some(server))

@@ -98,6 +98,13 @@ pub(crate) fn as_listed(shared: &Arc<Shared>, listed: &[Value]) -> Listing {
     walk.finish(shared)
 }
 
+/// The same of a list that was looked at when it was kept.
+pub(crate) fn as_accepted(shared: &Arc<Shared>, listed: &[Value]) -> Listing {
+    let mut walk = Walk { accepted: true, ..Walk::default() };
+    walk.page(&Value::object([("tools", Value::array(listed.iter().cloned()))]), shared.spec.limits.list_tools_max);
+    walk.finish(shared)
+}
+
 async fn page_of(shared: &Arc<Shared>, cursor: Option<&str>) -> Result<Value, UpstreamError> {
     let spec = &shared.spec;
     let failed = |code, why: String| {
@@ -135,6 +142,8 @@ struct Walk {
     duplicates: Vec<Text>,
     seen: usize,
     full: bool,
+    /// It was looked at before.
+    accepted: bool,
 }
 
 impl Walk {
@@ -178,7 +187,7 @@ impl Walk {
             self.warn(what);
         }
         for (at, raw) in std::mem::take(&mut self.tools).into_iter().enumerate() {
-            match definition(shared, &raw) {
+            match definition(shared, &raw, self.accepted) {
                 Ok(tool) => {
                     self.listing.tools.push(tool);
                     self.listing.raw.push(raw);
@@ -194,7 +203,7 @@ impl Walk {
 }
 
 /// A tool of ours out of a tool of theirs.
-fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static str, String)> {
+fn definition(shared: &Arc<Shared>, raw: &Value, accepted: bool) -> Result<ToolDef, (&'static str, String)> {
     let name = usable_name(raw).map_err(|why| (INVALID_TOOL, why))?;
     let input = input_schema(raw.get("inputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
     let output = output_schema(raw.get("outputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
@@ -221,6 +230,9 @@ fn definition(shared: &Arc<Shared>, raw: &Value) -> Result<ToolDef, (&'static st
     }
     if let Some(annotations) = annotations {
         built = built.annotations(annotations.clone());
+    }
+    if accepted {
+        return Ok(built.schemas_accepted().handler(UpstreamTool { shared: shared.clone(), name, marked }));
     }
     let tool = built.handler(UpstreamTool { shared: shared.clone(), name, marked });
     match Registry::new().register(tool.clone()) {

@@ -226,6 +226,24 @@ impl<R: Runtime> ToolBuilder<R> {
         self
     }
 
+    /// Takes the schemas that were given so far as they are, and does not look at registration whether they are some: somebody
+    /// did so before, and kept them. One that is none accepts nothing.
+    ///
+    /// ```
+    /// use toolwright::{Invocation, Registry, json, tool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let kept = tool("old", "Was looked at before").reads().input_schema(json!({ "type": "strnig" })).schemas_accepted();
+    /// let catalog = Registry::new().with(kept.run_json(|input, _call| async move { Ok(input) }))?.seal();
+    /// let refused = catalog.invoke(Invocation::new("old", json!({})), ()).await;
+    /// assert_eq!(refused.err().ok_or("it accepts nothing")?.code(), "invalid_input");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn schemas_accepted(self) -> Self {
+        self.def.input.iter().chain(&self.def.output).for_each(CompiledSchema::accept);
+        self
+    }
+
     /// JSON Schema of the output. A broken schema is reported at registration.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         self.def.output = Some(CompiledSchema::new(schema.into()));
