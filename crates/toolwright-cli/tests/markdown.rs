@@ -204,8 +204,8 @@ fn field_cases_are_tests() {
         let place = row[5].trim_matches('`');
         let (folder, _) = place.rsplit_once('/').unwrap();
         for test in row[4].split(", ") {
-            let (module, name) = test.trim_matches('`').split_once("::").unwrap();
-            let source = read(&format!("{folder}/{module}.rs"));
+            let (module, name) = test.trim_matches('`').rsplit_once("::").unwrap();
+            let source = read(&format!("{folder}/{}.rs", module.replace("::", "/")));
             assert!(source.contains(&format!("fn {name}()")), "{}: there is no {test} in {folder}", row[1]);
         }
     }
