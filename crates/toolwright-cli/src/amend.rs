@@ -216,11 +216,11 @@ impl Change<'_> {
     }
 }
 
-/// Whether somebody says yes to a change that was shown; `again` is the command for where nobody can.
+/// Whether somebody says yes to a change that was shown.
 ///
 /// # Errors
 /// When nobody does; that is told already.
-pub(crate) fn agreed(app: &App, again: &str) -> Result<(), Exit> {
+pub(crate) fn agreed(app: &App) -> Result<(), Exit> {
     match crate::command::trust::asked(app) {
         Some(true) => Ok(()),
         Some(false) => {
@@ -229,7 +229,7 @@ pub(crate) fn agreed(app: &App, again: &str) -> Result<(), Exit> {
         }
         None => {
             let finding = Finding::error(code::CHANGE_NOT_ACCEPTED, "nobody is here to be asked")
-                .help(format!("look at the change above, then run `{again}`"));
+                .help("look at the change above, then run the same with `--yes`");
             Err(app.fail(vec![finding], Exit::NeedsApproval))
         }
     }
@@ -289,7 +289,7 @@ pub(crate) fn block(value: &Value, indent: &str) -> String {
     for (key, value) in value.as_object().into_iter().flat_map(|object| object.iter()) {
         let key = write::plain_or_quoted(key);
         match value.as_object() {
-            Some(object) if object.len() > 0 => {
+            Some(object) if !object.is_empty() => {
                 out.push_str(&format!("{indent}{key}:\n{}", block(value, &format!("{indent}{INDENT}"))));
             }
             _ => out.push_str(&format!("{indent}{key}: {}\n", flow(value))),

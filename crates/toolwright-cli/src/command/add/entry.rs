@@ -194,7 +194,7 @@ fn taken_over(node: &Node) -> Result<Value, &'static str> {
     let text = |name: &str| said.get(name).filter(|value| value.as_str().is_some()).cloned();
     let address = ["url", "serverUrl", "httpUrl"].iter().find_map(|name| text(name));
     if let Some(address) = address {
-        let headers = said.get("headers").filter(|headers| headers.as_object().is_some_and(|headers| headers.len() > 0));
+        let headers = said.get("headers").filter(|headers| headers.as_object().is_some_and(|headers| !headers.is_empty()));
         return Ok(Value::object([("url", address)].into_iter().chain(headers.map(|headers| ("headers", headers.clone())))));
     }
     // Zed writes the command as an object.
@@ -202,7 +202,7 @@ fn taken_over(node: &Node) -> Result<Value, &'static str> {
     let program = inner.get("path").or_else(|| inner.get("command")).filter(|program| program.as_str().is_some());
     let program = program.ok_or("nothing says how it is reached")?;
     let args = inner.get("args").filter(|args| args.as_array().is_some_and(|args| !args.is_empty()));
-    let env = inner.get("env").filter(|env| env.as_object().is_some_and(|env| env.len() > 0));
+    let env = inner.get("env").filter(|env| env.as_object().is_some_and(|env| !env.is_empty()));
     let cwd = text("cwd");
     let more = args.map(|args| ("args", args.clone())).into_iter().chain(env.map(|env| ("env", env.clone())));
     Ok(Value::object([("command", program.clone())].into_iter().chain(more).chain(cwd.map(|cwd| ("cwd", cwd)))))
