@@ -33,6 +33,7 @@ pub(crate) struct Options {
     journal: bool,
     gateway: bool,
     inside: bool,
+    debug: bool,
 }
 
 impl Options {
@@ -48,6 +49,7 @@ impl Options {
                 "--journal" => options.journal = true,
                 "--gateway" => options.gateway = true,
                 gateway::INSIDE => options.inside = true,
+                "--debug" => options.debug = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -65,6 +67,9 @@ impl Options {
         }
         if options.gateway && (options.gate || options.peers || options.wiring || options.journal) {
             return Err("`--gateway` goes with `--quick` alone".to_owned());
+        }
+        if options.debug && !options.gateway {
+            return Err("`--debug` goes with `--gateway`, for trying it out".to_owned());
         }
         Ok(options)
     }
@@ -84,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return journal::run(&document, options.quick);
     }
     if options.gateway {
-        return gateway::run(&document, options.quick, options.inside);
+        return gateway::run(&document, options);
     }
     let cases = document.get("cases").and_then(Value::as_array).ok_or_else(|| format!("`{CASES}` has no `cases`"))?;
     let mut peer = if options.peers { Some(Side::peer()?) } else { None };
@@ -148,5 +153,6 @@ mod tests {
         assert!(Options::parse(&["--journal", "--wiring"]).is_err());
         assert!(Options::parse(&["--gateway", "--peers"]).is_err());
         assert!(Options::parse(&["--gateway", "--quick"]).is_ok());
+        assert!(Options::parse(&["--debug"]).is_err());
     }
 }

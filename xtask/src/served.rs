@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -61,7 +62,10 @@ pub(crate) struct World {
 impl World {
     /// Writes the configuration, accepts what it asks for, and keeps what its servers say.
     pub(crate) fn new(name: &str, build: &Build, configuration: &Value, more: &[(&str, &Path)]) -> Result<Self, String> {
-        let folder = repo::target()?.join("served").join(format!("{name}-{}", std::process::id()));
+        // No two of this process, or of others, are in each other's way.
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let folder = repo::target()?.join("served").join(format!("{name}-{}-{serial}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
         let more = more.iter().map(|(name, value)| ((*name).to_owned(), value.as_os_str().to_owned())).collect();

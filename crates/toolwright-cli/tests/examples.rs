@@ -158,6 +158,7 @@ fn every_example_is_clean() {
     for example in std::fs::read_dir(examples).unwrap() {
         let example = example.unwrap().path();
         let allowed: &[&str] = match example.file_name().and_then(OsStr::to_str) {
+            Some("approval") => &["--allow", "debit", "--allow", "ship"],
             Some("crash") => &["--allow", "send"],
             Some("mcp-files") => &["--allow", "files_write_file"],
             Some("release-note") => &["--allow", "write_file"],

@@ -84,6 +84,11 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+/// The page about approvals, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/approvals.md")]
+pub struct ApprovalsPage;
+
 pub mod approval;
 mod call;
 pub mod cancel;

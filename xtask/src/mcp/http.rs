@@ -32,7 +32,7 @@ impl Response {
         }
         let lines = self.body.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let data = lines.filter_map(|line| line.strip_prefix(b"data:").map(<[u8]>::trim_ascii));
-        data.filter(|data| !data.is_empty()).last().unwrap_or_default()
+        data.rev().find(|data| !data.is_empty()).unwrap_or_default()
     }
 }
 
@@ -77,6 +77,13 @@ impl Http {
         if response.status >= 300 {
             return Err(format!("`notifications/initialized` was answered with {}", response.status));
         }
+        Ok(())
+    }
+
+    /// A fresh connection for the same client: servers close those that are quiet for some seconds.
+    pub(crate) fn reconnect(&mut self) -> Result<(), String> {
+        let fresh = Self::connect(self.address, &self.path, self.era)?;
+        (self.stream, self.unread) = (fresh.stream, fresh.unread);
         Ok(())
     }
 
@@ -247,7 +254,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let plain = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
         let stream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n\
-            b\r\nid: 1\ndata:\n\r\n12\r\ndata: {\"a\":1}\r\n\r\n\r\n0\r\n\r\n";
+            c\r\nid: 1\ndata:\n\r\n11\r\ndata: {\"a\":1}\r\n\r\n\r\n0\r\n\r\n";
         let server = std::thread::spawn(move || {
             let (mut stream_, _) = listener.accept().unwrap();
             let mut buffer = [0; 4096];

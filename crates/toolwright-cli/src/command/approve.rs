@@ -8,8 +8,8 @@ use toolwright::journal::RunHistory;
 use toolwright::{Journal, JournalError};
 use toolwright_sqlite::{RunStatus, SqliteJournal};
 
-use super::show::load;
 use super::show::masks::Masks;
+use super::show::{as_it_ran, load};
 use crate::app::App;
 use crate::args::{ApproveArgs, Format};
 use crate::asking;
@@ -171,7 +171,7 @@ async fn answered(app: &App, args: &ApproveArgs, found: &Found, yes: bool) -> Re
         app.fail(vec![finding], journal::exit_of(error.kind))
     })?;
     let word = if yes { "approved" } else { "refused" };
-    let kept = app.kept(run, &args.at);
+    let kept = as_it_ran(app, &found.history).kept(run, &args.at);
     if app.output.format == Format::Json {
         let goes_on = (found.status != RunStatus::Running).then_some(kept.resume);
         app.output.json(&serde_json::json!({"id": id, "run": run.as_str(), "outcome": outcome.as_str(), "resume": goes_on}));

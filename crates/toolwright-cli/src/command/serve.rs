@@ -23,7 +23,7 @@ mod shop;
 mod watch;
 
 use shop::Shop;
-use watch::Watch;
+use watch::{Files, Watch};
 
 /// Serves until there is nobody to serve any more.
 pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
@@ -36,9 +36,10 @@ pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
 async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
     // Read again with everything else: whoever is asked is the same while the server runs.
     let askers = Askers::new().with_approvals(serving::approvals(&app.config()?));
+    let files = Files::now(app);
     let mut shop = opened(app, args, &askers).await?;
     many_files(args);
-    let outcome = opened_doors(app, args, &mut shop, askers).await;
+    let outcome = opened_doors(app, args, &mut shop, (askers, files)).await;
     // Whatever came of it, no server is left behind.
     let _ = until_next(shop.close()).await;
     leave_at_next();
@@ -57,11 +58,11 @@ async fn opened(app: &App, args: &ServeArgs, askers: &Askers) -> Result<Shop, Ex
     Ok(shop)
 }
 
-async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, askers: Askers) -> Result<(), Exit> {
+async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, files): (Askers, Files)) -> Result<(), Exit> {
     let journal = journal_of(app, args).await?;
     let server = Server::new(options(app, shop, journal.as_ref()), askers.clone(), shop.offer());
     let door = match shop.http.take() {
-        Some(http) => Door::Http(listening(app, &server, http).await?),
+        Some(http) => Door::Http(Box::new(listening(app, &server, http).await?)),
         None => Door::Standard,
     };
     shop.tell(app, &door.words());
@@ -83,7 +84,7 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, askers: Aske
     };
     let ended = tokio::select! {
         ended = until_second(app.output, &cancel, serving) => ended,
-        never = keep_up(app, args, shop, &server, &askers) => match never {},
+        never = keep_up(app, args, shop, &server, (&askers, files)) => match never {},
     };
     if let Some(journal) = &journal {
         written(app, journal).await;
@@ -127,7 +128,7 @@ const FILES: u64 = 16_384;
 /// Where clients come in.
 enum Door {
     Standard,
-    Http(HttpListener),
+    Http(Box<HttpListener>),
 }
 
 impl Door {
@@ -172,10 +173,11 @@ fn options(app: &App, shop: &Shop, journal: Option<&SqliteJournal>) -> ServerOpt
 enum Never {}
 
 /// Offers what there is now whenever that changes: another configuration, another lock, another list of a server.
-async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, askers: &Askers) -> Never {
-    let mut watch = Watch::over(app, shop);
+async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, (askers, files): (&Askers, Files)) -> Never {
+    let mut watch = Watch::over(shop, files);
     loop {
         let why = watch.change().await;
+        let files = Files::now(app);
         match Shop::open(app, args, askers, Some(shop)).await {
             Ok(next) => {
                 shop.replace_by(next);
@@ -193,6 +195,6 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
                 ));
             }
         }
-        watch.look_again(app, shop);
+        watch.look_again(shop, files);
     }
 }

@@ -76,6 +76,17 @@ fn chained(history: &RunHistory) -> Vec<String> {
     tools
 }
 
+/// A command line that takes the run up with its configuration, and what it chained allowed.
+pub(super) fn as_it_ran(app: &App, history: &RunHistory) -> App {
+    let mut here = at_its_configuration(app, history);
+    for tool in chained(history) {
+        if !here.common.allow.contains(&tool) {
+            here.common.allow.push(tool);
+        }
+    }
+    here
+}
+
 /// The command as it would be called where the run's configuration is not the one of this folder.
 fn at_its_configuration(app: &App, history: &RunHistory) -> App {
     let mut common = app.common.clone();
@@ -272,13 +283,7 @@ impl Shown<'_> {
             self.row(&mut out, output, step, &widths);
         }
         out.push_str(&self.approvals(output));
-        let mut here = at_its_configuration(app, self.history);
-        for tool in chained(self.history) {
-            if !here.common.allow.contains(&tool) {
-                here.common.allow.push(tool);
-            }
-        }
-        let kept = here.kept(&self.summary.id, at);
+        let kept = as_it_ran(app, self.history).kept(&self.summary.id, at);
         let next = match self.summary.status {
             RunStatus::Interrupted => format!("go on: `{}`", kept.resume),
             RunStatus::Waiting => {

@@ -46,7 +46,7 @@ fn the_tools_there_are_are_offered_with_their_meaning_and_their_arguments() {
     let offered = &tools["$defs"]["step"]["properties"]["tool"]["anyOf"][0];
     assert_eq!(offered["enum"], serde_json::json!(["greet", "send", "small_show", "small_store", "small_leak", "small_die", "hello"]));
     assert_eq!(offered["enumDescriptions"][0], "read: Greets somebody");
-    let listed = &tools["$defs"]["policy"]["properties"]["sideEffectingTools"]["items"]["anyOf"][0]["enum"];
+    let listed = &tools["$defs"]["policy"]["properties"]["sideEffectingTools"]["items"]["anyOf"][0]["anyOf"][0]["enum"];
     assert_eq!(*listed, serde_json::json!(["send", "small_store", "small_leak", "small_die"]));
     let asked = &tools["$defs"]["reconcile"]["properties"]["tool"]["anyOf"][0]["enum"];
     assert_eq!(*asked, serde_json::json!(["greet", "small_show"]));

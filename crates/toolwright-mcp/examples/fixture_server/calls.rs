@@ -9,6 +9,8 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
+use crate::inputs::{answer, required};
+use crate::offer::Asks;
 use crate::serving::{Changed, Fixture, said, structured};
 
 type Context = RequestContext<RoleServer>;
@@ -55,15 +57,7 @@ impl Fixture {
             return response;
         }
         if let Some(asks) = &offered.asks {
-            let mut params = asks.params.clone();
-            if let Some(message) = arguments.get("message") {
-                params["message"] = message.clone();
-            }
-            let says = &asks.says;
-            return self.ask(&asks.method, params, context).await.map(|answer| match answer {
-                Ok(answer) => said(format!("{says}: action={}, content={}", word(&answer["action"]), answer["content"])).into(),
-                Err(why) => CallToolResult::error(vec![ContentBlock::text(format!("nobody answered: {why}"))]).into(),
-            });
+            return self.asking(asks, &request, &arguments, context).await;
         }
         if let Some(result) = offered.fixed() {
             return Ok(result.into());
@@ -120,14 +114,6 @@ impl Fixture {
                 }
                 Ok(said("Progress test completed"))
             }
-            "test_sampling" => {
-                let messages = json!([{"role": "user", "content": {"type": "text", "text": text("prompt")}}]);
-                let answer = self.ask("sampling/createMessage", json!({"messages": messages, "maxTokens": 100}), context).await?;
-                Ok(match answer {
-                    Ok(answer) => said(format!("LLM response: {}", word(&answer["content"]["text"]))),
-                    Err(why) => CallToolResult::error(vec![ContentBlock::text(format!("nobody answered: {why}"))]),
-                })
-            }
             "test_reconnection" => {
                 sleep(Duration::from_millis(100)).await;
                 Ok(said("Reconnection test completed"))
@@ -167,13 +153,41 @@ impl Fixture {
         Ok(structured(json!({"steps": steps.to_string().parse::<u64>().unwrap_or_default()})))
     }
 
-    /// Asks the client, over the stream of the call.
-    async fn ask(&self, method: &str, params: Value, context: &Context) -> Result<Result<Value, String>, ErrorData> {
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        match context.peer.send_request(request).await {
-            Ok(answer) => Ok(Ok(serde_json::to_value(answer).unwrap())),
-            Err(error) => Ok(Err(error.to_string())),
+    /// Asks the client: with a request of its own in a session, and with a result that needs an answer in the newest generation.
+    async fn asking(
+        &self,
+        asks: &Asks,
+        request: &CallToolRequestParams,
+        arguments: &Map<String, Value>,
+        context: &Context,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut params = asks.params.clone();
+        if let Some(message) = arguments.get("message") {
+            params["message"] = message.clone();
         }
+        if let Some(prompt) = arguments.get("prompt") {
+            params["messages"][0]["content"]["text"] = prompt.clone();
+        }
+        let in_session = context.protocol_version().is_none_or(|version| version.has_initialize());
+        let answer = if in_session {
+            let question = ServerRequest::CustomRequest(CustomRequest::new(asks.method.clone(), Some(params)));
+            context.peer.send_request(question).await.map(|answer| serde_json::to_value(answer).unwrap()).map_err(|error| error.to_string())
+        } else {
+            match answer(request.input_responses.as_ref(), "answer") {
+                Some(answer) => Ok(answer.clone()),
+                None => {
+                    let need = json!({"method": asks.method, "params": params});
+                    return Ok(required(&Map::from_iter([("answer".to_owned(), need)]), None).into());
+                }
+            }
+        };
+        Ok(match answer {
+            Ok(answer) if asks.method == "sampling/createMessage" => {
+                said(format!("{}: {}", asks.says, word(&answer["content"]["text"]))).into()
+            }
+            Ok(answer) => said(format!("{}: action={}, content={}", asks.says, word(&answer["action"]), answer["content"])).into(),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(format!("nobody answered: {why}"))]).into(),
+        })
     }
 }
 

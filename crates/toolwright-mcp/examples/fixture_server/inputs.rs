@@ -94,7 +94,7 @@ impl Fixture {
 }
 
 /// An answer that can be one: whatever else came under that key counts as missing.
-fn answer<'a>(answers: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
+pub(crate) fn answer<'a>(answers: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
     answers.and_then(|answers| answers.get(key)).filter(|answer| answer.is_object())
 }
 

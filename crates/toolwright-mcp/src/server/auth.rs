@@ -35,7 +35,7 @@ const AUDIENCE_BYTES_MAX: usize = 128;
 /// ```
 /// use toolwright_mcp::server::{Access, Token};
 /// let mut access = Access::default();
-/// access.tokens.push(Token::new("correct horse battery", "alice", "writers")?);
+/// access.tokens.push(Token::new("correct-horse-battery", "alice", "writers")?);
 /// assert!(access.asks());
 /// assert!(!format!("{access:?}").contains("horse"));
 /// # Ok::<(), toolwright_mcp::server::WeakToken>(())

@@ -151,7 +151,6 @@ impl Engine {
     }
 
     /// Whether a request is taken at all: under which terms, and the outlet that it gets.
-    #[expect(clippy::type_complexity, reason = "two halves of one request, taken apart at once")]
     fn admitted(
         &self,
         client: &Arc<Client>,
@@ -278,11 +277,12 @@ fn called_tool(request: &Request, surface: Option<&Surface>) -> Result<Text, Rpc
             return Err(invalid(format!("the `arguments` for the tool `{name}` are of the type {}; give an object", other.kind())));
         }
     }
-    // The names that are not seen are not told, so a hidden tool and one that does not exist read alike.
-    surface
-        .and_then(|surface| surface.find(name))
-        .cloned()
-        .ok_or_else(|| invalid(format!("there is no tool `{}` here; `tools/list` has those that there are", shortened(name))))
+    // Only names that are seen are told, so a hidden tool and one that does not exist read alike.
+    surface.and_then(|surface| surface.find(name)).cloned().ok_or_else(|| {
+        let nearest = surface.and_then(|surface| surface.nearest(name));
+        let meant = nearest.map_or_else(String::new, |nearest| format!(", but there is `{nearest}`"));
+        invalid(format!("there is no tool `{}` here{meant}; `tools/list` has those that there are", shortened(name)))
+    })
 }
 
 /// A name that a client sent, for an error.

@@ -52,7 +52,7 @@ fn of(entry: &Registered, known: &dyn Fn(&str) -> Told) -> Told {
     let read_only = impact == Some(Impact::None) && !is_dispatcher(entry);
     Told {
         read_only,
-        destructive: !read_only && !(milder && impact.is_some()),
+        destructive: !(read_only || milder && impact.is_some()),
         idempotent: read_only || impact == Some(Impact::Idempotent),
         open_world: !closed,
     }

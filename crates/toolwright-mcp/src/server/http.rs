@@ -75,8 +75,11 @@ pub struct HttpLimits {
     pub body_wait: Duration,
     /// How long a client may not read what is sent to it, before its connection is cut.
     pub write_stall: Duration,
-    /// How long the answer to a request is waited for before a stream is opened for it.
+    /// How long the answer to a request of a session is waited for before a stream is opened for it, with an id to come back to.
     pub reply_wait: Duration,
+    /// The same without a session. Longer, because nobody can come back to such a stream, and because an error that comes while it is
+    /// waited for has a status of its own.
+    pub single_reply_wait: Duration,
     /// How often a silent stream shows that it is alive.
     pub stream_pulse: Duration,
     /// After how long a client should come back to a stream that was cut.
@@ -93,6 +96,7 @@ impl Default for HttpLimits {
             body_wait: Duration::from_secs(30),
             write_stall: Duration::from_secs(30),
             reply_wait: Duration::from_millis(25),
+            single_reply_wait: Duration::from_secs(2),
             stream_pulse: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             replay_bytes_total: 32 * 1024 * 1024,

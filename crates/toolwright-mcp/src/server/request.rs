@@ -81,18 +81,6 @@ impl LogLevel {
     }
 }
 
-impl Terms {
-    /// Whether the client declared the capability at that path, such as `["elicitation", "form"]`.
-    pub(crate) fn can(&self, path: &[&str]) -> bool {
-        path.iter().try_fold(&self.capabilities, |place, name| place.get(name)).is_some_and(|found| !found.is_null())
-    }
-
-    /// Whether it declared the extension.
-    pub(crate) fn extends(&self, extension: &str) -> bool {
-        self.can(&["extensions", extension])
-    }
-}
-
 impl Request {
     /// A member of `_meta`.
     pub(crate) fn meta(&self, name: &str) -> Option<&Value> {

@@ -22,7 +22,7 @@ use super::outlet::{Outlet, Reply};
 /// Bytes that may wait for a client that does not read; while more wait, nothing is read from it.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Messages that have been read and are not taken yet.
-const READ_AHEAD: usize = 16;
+const READ_AHEAD: usize = 4;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// How long a client may take to read the last replies after everything has ended.

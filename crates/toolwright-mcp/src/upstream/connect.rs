@@ -262,6 +262,14 @@ async fn handshake_failed(
     if (exited.is_some() || error::no_handshake(error)) && era == Era::Auto {
         return Failure::Older { version: tried.clone(), error: upstream };
     }
+    // It answered the discovery, and knows older versions only.
+    if era == Era::Auto
+        && let ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } = error
+    {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter().rev().filter(|version| version.has_initialize());
+        let version = known.into_iter().find(|version| server_supported.contains(version)).unwrap_or(tried).clone();
+        return Failure::Older { version, error: upstream };
+    }
     match older_version(&text, tried) {
         Some(version) if era != Era::Sessionless => Failure::Older { version, error: upstream },
         _ => Failure::Final(upstream),

@@ -272,11 +272,15 @@ impl Abandoned<'_> {
     /// Longest time a server that takes no messages may hold us up here.
     const TELL_MAX: Duration = Duration::from_millis(500);
 
+    /// The telling goes on by itself: a call without side effects may be dropped at any moment of its cancellation, also while it is
+    /// in here.
     async fn tell(&mut self, reason: &str) {
         if let Some(id) = self.id.take()
             && self.line.calls_off()
         {
-            let _ = timeout(Self::TELL_MAX, self.line.deliver(wire::cancelled(id, reason))).await;
+            let (told, done) = tokio::sync::oneshot::channel::<()>();
+            self.line.tell(wire::cancelled(id, reason), told);
+            let _ = timeout(Self::TELL_MAX, done).await;
         }
     }
 }

@@ -92,7 +92,8 @@ impl InFlight {
     /// A request that is about to be sent.
     pub(crate) fn begin(self: &Arc<Self>, run: Option<Text>) -> Ticket {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let waiter = Arc::new(Waiter { run, ..Waiter::default() });
+        // A request without a run is ours: nothing that a server says can be about it, and it makes nothing doubtful.
+        let waiter = Arc::new(Waiter { run: run.filter(|run| !run.is_empty()), ..Waiter::default() });
         let mut waiting = locked(&self.waiting);
         if waiting.closed {
             locked(&waiter.state).gone = true;

@@ -42,6 +42,10 @@ const TESTS: &[(&str, &[&str])] = &[
         &["a_forgotten_session_is_renewed_once_and_the_call_sent_once_more", "a_session_that_is_lost_again_is_told_not_chased"],
     ),
     (
+        "31-result-after-cut-stream",
+        &["a_cut_stream_is_taken_up_again_and_the_tool_ran_once", "a_stream_that_is_cut_is_taken_up_where_it_was_cut"],
+    ),
+    (
         "32-newer-protocol-version",
         &[
             "an_old_server_is_asked_again_with_its_own_version",
@@ -79,6 +83,7 @@ const SOURCES: &[&str] = &[
     include_str!("listing.rs"),
     include_str!("process.rs"),
     include_str!("results.rs"),
+    include_str!("serving/streams.rs"),
     include_str!("stdio.rs"),
 ];
 

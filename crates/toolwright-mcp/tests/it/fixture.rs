@@ -226,6 +226,7 @@ async fn what_a_newer_server_needs_is_asked_and_the_call_sent_again() {
         for (tool, text) in all {
             assert_eq!(said(&listing, &format!("test_input_required_result_{tool}"), "{}").await, text);
         }
+        assert_eq!(said(&listing, "test_sampling", r#"{"prompt":"capital?"}"#).await, "LLM response: Paris");
         let before = person.asked.lock().unwrap().len();
         said(&listing, "test_input_required_result_multiple_inputs", "{}").await;
         let asked = person.asked.lock().unwrap();
@@ -384,4 +385,16 @@ async fn a_server_that_fails_says_when_it_is_tried_again() {
     }
     let left = server.status().retry_in.unwrap();
     assert!(left > Duration::from_secs(20) && left <= Duration::from_secs(30), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_answers_the_discovery_with_older_versions_is_initialised() {
+    let http = Http::start(&["--versions", "2025-06-18,2025-03-26"]);
+    let mut stdio = ServerSpec::stdio("f", example("fixture_server"), ["stdio", "--versions", "2025-06-18,2025-03-26"]);
+    stdio.era = Era::Auto;
+    for spec in [spec(Some(&http), Era::Auto), stdio] {
+        let server = Upstream::new(spec);
+        assert!(server.tools().await.unwrap().tools.len() > 40);
+        assert_eq!(server.status().protocol_version.as_deref(), Some("2025-06-18"));
+    }
 }

@@ -129,7 +129,7 @@ enum Before {
     /// Its yes counts.
     Yes(Text),
     /// Its question still stands.
-    Stands(Request),
+    Stands(Box<Request>),
     /// Ask anew.
     Over,
 }
@@ -150,7 +150,7 @@ impl<R: Runtime> Asking<'_, R> {
             None => self.put(request, true).await,
             Some(own) => match self.before(own, &request).await? {
                 Before::Yes(id) => Ok(id),
-                Before::Stands(standing) => self.put(standing, false).await,
+                Before::Stands(standing) => self.put(*standing, false).await,
                 Before::Over => self.put(request, true).await,
             },
         }
@@ -201,7 +201,7 @@ impl<R: Runtime> Asking<'_, R> {
             Some(Outcome::Withdrawn) => Ok(Before::Over),
             Some(Outcome::Yes) if used => Ok(Before::Over),
             Some(Outcome::Yes) if same && !over => Ok(Before::Yes(own.id().into())),
-            None if same && !over => Ok(Before::Stands(shown.clone())),
+            None if same && !over => Ok(Before::Stands(Box::new(shown.clone()))),
             None if !over => {
                 self.note(own, Outcome::Withdrawn, "the call is another one now").await?;
                 Ok(Before::Over)

@@ -89,9 +89,22 @@ pub(super) async fn recorded<R: Runtime>(
         Eventually::Later(later) => answered(later).await,
     };
     open.key = None;
-    let Err(error) = finished else { return outcome };
+    match finished {
+        Ok(()) => outcome,
+        Err(error) => torn(frame, tool, passage, outcome, error),
+    }
+}
+
+/// An outcome that could not be written. What ended the call says more than the journal that said no.
+#[cold]
+fn torn<R: Runtime>(
+    frame: &Frame,
+    tool: &ToolDef<R>,
+    passage: &Passage,
+    outcome: Result<(), CallError>,
+    error: JournalError,
+) -> Result<(), CallError> {
     frame.life.torn.store(true, Ordering::Release);
-    // What ended the call says more than a journal that could not be written.
     match outcome {
         Ok(()) => Err(unwritten(&passage.answer, error, happened(tool))),
         outcome => outcome,

@@ -90,8 +90,13 @@ fn answer(journal: &MemoryJournal, outcome: Outcome) -> Result<(), JournalErrorK
     block_on(journal.answer("r1", Answered::new(id, outcome, "ann").rule("the test")).get()).map_err(|error| error.kind)
 }
 
-/// What the smallest call says that gets this answer.
-pub(crate) fn produce(answer: Answer) -> Vec<(String, String, Option<String>)> {
+/// What the smallest call says that ends with this code.
+pub(crate) fn produce(code: &str) -> Vec<(String, String, Option<String>)> {
+    let answer = match code {
+        "approval_required" => Answer::Later,
+        "approval_expired" => Answer::Expired,
+        _ => Answer::Nobody,
+    };
     let (log, journal) = (Log::new(), MemoryJournal::new());
     let catalog = built(approvals(&[("send", Approve::Always)], &Person::new([answer])), [log.writes("send")], None);
     let error = start(&catalog, "send", json!({}), &journal).unwrap_err();
@@ -135,7 +140,8 @@ fn nobody_a_no_and_a_broken_approver_run_nothing_and_the_journal_says_who_decide
     }
     let rule = || Approvals::new().tool("send", Approve::Always);
     let person = |answer| Arc::new(Person::new([answer])) as Arc<dyn Approver>;
-    let cases: [(Option<Arc<dyn Approver>>, Outcome, &str, &str); 4] = [
+    type Case = (Option<Arc<dyn Approver>>, Outcome, &'static str, &'static str);
+    let cases: [Case; 4] = [
         (None, Outcome::Nobody, "toolwright", "nobody to ask"),
         (Some(Arc::new(Broken)), Outcome::Nobody, "toolwright", "nobody to ask"),
         (Some(person(Answer::Nobody)), Outcome::Nobody, "toolwright", "nobody to ask"),

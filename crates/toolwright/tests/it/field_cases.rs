@@ -394,6 +394,7 @@ fn every_copied_case_is_a_test_and_a_row_of_the_table() {
         ("field_cases", include_str!("field_cases.rs")),
         ("field_journals", include_str!("field_journals.rs")),
         ("cancelling", include_str!("cancelling.rs")),
+        ("approving", include_str!("approving.rs")),
     ];
     let rows: Vec<Vec<&str>> = table
         .lines()

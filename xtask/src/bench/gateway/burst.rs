@@ -55,6 +55,9 @@ fn checked(reply: &[u8]) -> Result<(), String> {
 
 /// Callers over HTTP, each with a connection of its own.
 pub(super) fn http(callers: &mut [Http], era: Era, time: Duration) -> Result<Figures, String> {
+    for caller in callers.iter_mut() {
+        caller.reconnect()?;
+    }
     let started = Instant::now();
     let all: Vec<Result<Vec<Duration>, String>> = std::thread::scope(|scope| {
         let threads: Vec<_> = callers.iter_mut().map(|caller| scope.spawn(move || over_http(caller, era, started, time))).collect();

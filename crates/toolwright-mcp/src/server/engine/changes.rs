@@ -46,10 +46,17 @@ struct Burst {
     waiting: bool,
     /// Sessions and subscriptions whose tools are others.
     tools: BTreeSet<Holder>,
-    /// Lists of servers, with what they were before, when that is known.
-    lists: Vec<(usize, Kind, Option<Arc<Vec<Value>>>)>,
+    lists: Vec<Changed>,
     /// Everybody's lists of these kinds: the servers themselves are others.
     all: BTreeSet<&'static str>,
+}
+
+/// A server says that a list is another one.
+struct Changed {
+    source: usize,
+    kind: Kind,
+    /// What it was before, when that is known.
+    before: Option<Arc<Vec<Value>>>,
 }
 
 impl Changes {
@@ -178,7 +185,7 @@ impl Engine {
         }
         let current = self.current.load_full();
         let mut changed: Vec<(&'static str, String)> = Vec::new();
-        for (source, kind, before) in burst.lists {
+        for Changed { source, kind, before } in burst.lists {
             let Some(upstream) = current.upstream(source) else { continue };
             // Without knowing what it was, clients are told rather than left with an old list.
             let other = match before {
@@ -316,7 +323,7 @@ impl Engine {
                     if before.is_some() {
                         current.list(source, kind).await;
                     }
-                    self.later(|burst| burst.lists.push((source, kind, before)));
+                    self.later(|burst| burst.lists.push(Changed { source, kind, before }));
                 }
             }
             UpstreamEvent::Started => self.started(current, source).await,
@@ -333,7 +340,7 @@ impl Engine {
         for kind in Kind::ALL {
             if let Some(before) = current.forget(source, kind).await {
                 current.list(source, kind).await;
-                self.later(|burst| burst.lists.push((source, kind, Some(before))));
+                self.later(|burst| burst.lists.push(Changed { source, kind, before: Some(before) }));
             }
         }
         let held: Vec<Text> =

@@ -9,7 +9,7 @@ use toolwright::{Object, Text, Value};
 
 use super::{Engine, handshake};
 use crate::server::request::{LogLevel, Request};
-use crate::upstream::{Passed, State, Upstream};
+use crate::upstream::{Era, Passed, State, Upstream};
 
 impl Engine {
     /// `logging/setLevel` of a session.
@@ -22,8 +22,8 @@ impl Engine {
         request.reply(&Value::Object(Object::EMPTY));
         let current = self.current.load_full();
         let running = current.offer().upstreams.iter().filter(|upstream| upstream.status().state == State::Ready);
-        for upstream in running.cloned() {
-            let engine = self.clone();
+        for upstream in running {
+            let (engine, upstream) = (self.clone(), upstream.clone());
             tokio::spawn(async move { engine.level_again(&upstream).await });
         }
     }
@@ -31,9 +31,11 @@ impl Engine {
     /// Tells a server which lines somebody wants, if it can be told.
     pub(super) async fn level_again(&self, upstream: &Upstream) {
         let levels = self.present().into_iter().filter_map(|client| client.terms()?.log_level);
-        let Some(lowest) = levels.min().filter(|_| upstream.capabilities().get("logging").is_some()) else { return };
-        let params = Value::object([("level", Value::from(lowest.name()))]);
         // One of the sessionless generation has no such method, and is told with each call.
+        let told = upstream.status().era != Some(Era::Sessionless) && upstream.capabilities().get("logging").is_some();
+        let Some(lowest) = levels.min().filter(|_| told) else { return };
+        let params = Value::object([("level", Value::from(lowest.name()))]);
+        // What it answers changes nothing for its clients.
         let _ = upstream.pass(Passed::new("logging/setLevel", params, Text::default())).await;
     }
 

@@ -20,6 +20,8 @@ use crate::upstream::Upstream;
 const KEPT_WHEN_TOLD: Duration = Duration::from_secs(300);
 /// The same of a server that does not say so.
 const KEPT_UNTOLD: Duration = Duration::from_secs(10);
+/// How long a list waits for one of its servers; it is there without it then.
+const LIST_WAIT: Duration = Duration::from_secs(10);
 /// How long a server is not asked again that could not answer.
 const KEPT_AFTER_FAILURE: Duration = Duration::from_secs(3);
 /// What the URI of a resource begins with that is told by its source.
@@ -95,15 +97,20 @@ impl Current {
         {
             return kept.items.clone();
         }
-        let (items, lasts) = match upstream.listed(kind.method()).await {
-            Ok(items) => {
+        let listed = tokio::time::timeout(LIST_WAIT, upstream.listed(kind.method())).await;
+        let (items, lasts) = match listed {
+            Ok(Ok(items)) => {
                 let capabilities = upstream.capabilities();
                 let tells = kind.declared(&capabilities).and_then(|declared| declared.get("listChanged"));
                 let told = tells.and_then(Value::as_bool) == Some(true);
                 (Arc::new(items), if told { KEPT_WHEN_TOLD } else { KEPT_UNTOLD })
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::warn!(source = upstream.name(), list = kind.method(), %error, "left out of a list");
+                (Arc::default(), KEPT_AFTER_FAILURE)
+            }
+            Err(_) => {
+                tracing::warn!(source = upstream.name(), list = kind.method(), waited = ?LIST_WAIT, "left out of a list");
                 (Arc::default(), KEPT_AFTER_FAILURE)
             }
         };
@@ -137,8 +144,22 @@ impl Current {
 
     /// The server that has what a client named, and its own name there.
     pub(super) async fn find(&self, kind: Kind, caller: &Caller, exposed: &str) -> Option<(usize, Text)> {
+        // A server that is not well must not keep clients from the others: what is known is not asked for.
+        if let Some(source) = self.known(kind, caller, exposed) {
+            return Some((source, Text::from(exposed)));
+        }
         let all = self.all(kind, caller).await;
         all.into_iter().find(|routed| routed.exposed == exposed).map(|routed| (routed.source, routed.own))
+    }
+
+    /// The first server of whose list it is known that it has the name, without asking any.
+    fn known(&self, kind: Kind, caller: &Caller, own: &str) -> Option<usize> {
+        let visible = self.visible(caller).into_iter().map(|(source, _)| source);
+        visible.into_iter().find(|source| {
+            let kept = self.lists.get(*source).and_then(|lists| lists.get(kind as usize)).and_then(|kept| kept.try_lock().ok());
+            let items = kept.as_ref().and_then(|kept| kept.as_ref()).map(|kept| kept.items.as_slice()).unwrap_or_default();
+            items.iter().any(|item| item.get(kind.key()).and_then(Value::as_str) == Some(own))
+        })
     }
 
     /// The servers that may have a resource, the likeliest first, with its URI there: the one that it names, the one that lists it, or

@@ -18,8 +18,8 @@ use crate::server::version::Version;
 ///
 /// # Errors
 /// The answer, when it names none, one that is not known, or a version that is not spoken.
-pub(super) fn session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) -> Result<Arc<Session>, Response> {
-    let bad = |text: String| answer::error(StatusCode::BAD_REQUEST, HTTP_ERROR, text);
+pub(super) fn session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) -> Result<Arc<Session>, Box<Response>> {
+    let bad = |text: String| Box::new(answer::error(StatusCode::BAD_REQUEST, HTTP_ERROR, text));
     let id = headers::only(headers, &SESSION).map_err(|error| bad(error.message))?;
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return Err(bad(format!(
@@ -28,7 +28,8 @@ pub(super) fn session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller)
         )));
     };
     let found = endpoint.sessions.find(id, caller).ok_or_else(|| {
-        answer::error(StatusCode::NOT_FOUND, SESSION_UNKNOWN, "this session is not known or has ended; begin a new one with `initialize`")
+        let text = "this session is not known or has ended; begin a new one with `initialize`";
+        Box::new(answer::error(StatusCode::NOT_FOUND, SESSION_UNKNOWN, text))
     })?;
     let version = headers::only(headers, &VERSION).map_err(|error| bad(error.message))?;
     match version {
@@ -53,7 +54,7 @@ pub(super) fn stream(endpoint: &Arc<Endpoint>, headers: &HeaderMap, caller: &Cal
     }
     let session = match session(endpoint, headers, caller) {
         Ok(session) => session,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     if !headers::accepts(headers, &["text/event-stream"]) {
         let text = "a GET is answered with a stream; say `Accept: text/event-stream`";
@@ -81,7 +82,7 @@ pub(super) fn stream(endpoint: &Arc<Endpoint>, headers: &HeaderMap, caller: &Cal
 /// Ends a session.
 pub(super) fn delete(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) -> Response {
     if let Err(response) = session(endpoint, headers, caller) {
-        return response;
+        return *response;
     }
     let id = headers::only(headers, &SESSION).ok().flatten().unwrap_or_default();
     endpoint.sessions.end(&endpoint.engine, id, caller);

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 
+/// Whether an event of a stream may be let go.
+type MayGo = dyn Fn(&Stream, &Event) -> bool;
+
 /// What an event costs beside its text, in bytes.
 const EVENT_BYTES: usize = 64;
 
@@ -237,7 +240,7 @@ impl Mailbox {
         let was_read = |found: &Stream, event: &Event| event.number <= found.read;
         let unread = |found: &Stream, _: &Event| found.reader == 0;
         let slow = |found: &Stream, event: &Event| !event.last && event.number < found.newest;
-        let passes: [&dyn Fn(&Stream, &Event) -> bool; 4] = [&ended, &was_read, &unread, &slow];
+        let passes: [&MayGo; 4] = [&ended, &was_read, &unread, &slow];
         for may_go in passes {
             for number in &numbers {
                 while over(state) {

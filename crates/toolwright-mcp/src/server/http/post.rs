@@ -146,7 +146,7 @@ impl Post<'_> {
         let outlet: Arc<dyn Outlet> = exchange.clone();
         engine.receive(&leaving.client, Arrived { read, key: self.key.clone() }, &outlet);
         let waiting = Waiting { exchange, _kept: leaving };
-        match waiting.exchange.first(self.endpoint.limits.reply_wait).await {
+        match waiting.exchange.first(self.endpoint.limits.single_reply_wait).await {
             First::Reply(reply) => answer::json(status_of_single(reply.error, meta_is_whole), reply.text),
             First::Ended => answer::events(Body::empty()),
             First::Stream(stream) => self.streamed(&mailbox, stream, None, waiting),
@@ -209,7 +209,7 @@ impl Post<'_> {
     async fn in_session(self, read: Read) -> Response {
         let session = match super::get::session(self.endpoint, self.headers, &self.caller) {
             Ok(session) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let Endpoint { engine, sessions, .. } = &**self.endpoint;
         let Session { client, mailbox, .. } = &*session;

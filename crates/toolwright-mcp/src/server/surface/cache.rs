@@ -10,12 +10,15 @@ use crate::server::caller::Caller;
 use crate::server::offer::{Audience, Offer};
 use crate::server::profile::Profile;
 
+/// Where a surface stands once it is made.
+type Place = Arc<OnceLock<Arc<Surface>>>;
+
 /// The surfaces of one offer.
 pub(crate) struct Surfaces {
     offer: Arc<Offer>,
     page_items: usize,
     // INVARIANT: a key is an audience of the offer, one of its profile or the built-in ones, and a generation, so there are few.
-    made: Mutex<HashMap<(Text, Profile, Generation), Arc<OnceLock<Arc<Surface>>>>>,
+    made: Mutex<HashMap<(Text, Profile, Generation), Place>>,
 }
 
 impl std::fmt::Debug for Surfaces {

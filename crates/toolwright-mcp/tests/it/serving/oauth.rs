@@ -19,12 +19,14 @@ fn base64(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
+type Sign = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+
 /// A key that signs tokens, and what is published of it.
 struct Signer {
     jwk: Json,
     alg: &'static str,
     kid: String,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>,
+    sign: Box<Sign>,
 }
 
 impl Signer {

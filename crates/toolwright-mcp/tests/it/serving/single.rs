@@ -111,15 +111,20 @@ async fn errors_have_the_status_that_the_specification_wants() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_has_cancelled() {
-    let served = Served::new().await;
-    for round in 1..=2 {
-        let params = json!({"name": "slow", "arguments": {"ms": 60_000}});
-        let response = served.single("tools/call", params).send().await.unwrap();
-        until("the call", || served.counts.started() == round).await;
-        assert_eq!(kind(&response), "text/event-stream");
-        drop(response);
-        until("the end of the call", || served.counts.cancelled() == round).await;
-    }
+    let params = || json!({"name": "slow", "arguments": {"ms": 60_000}});
+    let served = Served::with(|_, http| http.limits.single_reply_wait = Duration::from_millis(50)).await;
+    let response = served.single("tools/call", params()).send().await.unwrap();
+    assert_eq!(kind(&response), "text/event-stream");
+    assert_eq!(served.counts.started(), 1);
+    drop(response);
+    until("the end of the call", || served.counts.cancelled() == 1).await;
+
+    // The same while not even the head of the answer has come.
+    let served = Served::with(|_, http| http.limits.single_reply_wait = Duration::from_secs(60)).await;
+    let calling = tokio::spawn(served.single("tools/call", params()).send());
+    until("the call", || served.counts.started() == 1).await;
+    calling.abort();
+    until("the end of the call", || served.counts.cancelled() == 1).await;
     assert_eq!(served.counts.finished(), 0);
 }
 

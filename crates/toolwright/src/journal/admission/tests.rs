@@ -42,6 +42,7 @@ fn word(admission: &Admission) -> String {
         Admission::Replay(finish) => format!("replay {}", finish.outcome.as_ref().unwrap().clone().unwrap_or_default()),
         Admission::InDoubt(doubt) => format!("doubt {} {:?}", doubt.attempt, doubt.failure.as_ref().map(|failure| failure.code.as_str())),
         Admission::Failed(failure) => format!("failed {} {:?}", failure.code, failure.state),
+        Admission::Unapproved => "unapproved".into(),
         Admission::Diverged(other) => format!("diverged {}", other.what.as_str()),
     }
 }
