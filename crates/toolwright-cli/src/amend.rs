@@ -216,11 +216,11 @@ impl Change<'_> {
     }
 }
 
-/// Whether somebody says yes to a change that was shown; `again` is the command for where nobody can.
+/// Whether somebody says yes to a change that was shown.
 ///
 /// # Errors
 /// When nobody does; that is told already.
-pub(crate) fn agreed(app: &App, again: &str) -> Result<(), Exit> {
+pub(crate) fn agreed(app: &App) -> Result<(), Exit> {
     match crate::command::trust::asked(app) {
         Some(true) => Ok(()),
         Some(false) => {
@@ -229,7 +229,7 @@ pub(crate) fn agreed(app: &App, again: &str) -> Result<(), Exit> {
         }
         None => {
             let finding = Finding::error(code::CHANGE_NOT_ACCEPTED, "nobody is here to be asked")
-                .help(format!("look at the change above, then run `{again}`"));
+                .help("look at the change above, then run the same with `--yes`");
             Err(app.fail(vec![finding], Exit::NeedsApproval))
         }
     }

@@ -328,7 +328,7 @@ fn write_sorted(value: &Value, out: &mut String, counts: fn(&str) -> bool) {
                 if at > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(key).to_json_string());
+                write_key(key, out);
                 out.push(':');
                 write_sorted(value, out, |_| true);
             }
@@ -344,7 +344,15 @@ fn write_sorted(value: &Value, out: &mut String, counts: fn(&str) -> bool) {
             }
             out.push(']');
         }
-        other => out.push_str(&other.to_json_string()),
+        other => other.append_json(out),
+    }
+}
+
+/// A key as JSON. Nearly all are words that mean themselves.
+fn write_key(key: &str, out: &mut String) {
+    match key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$')) {
+        true => out.extend(["\"", key, "\""]),
+        false => Value::from(key).append_json(out),
     }
 }
 

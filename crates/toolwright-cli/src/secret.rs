@@ -177,7 +177,7 @@ impl Secrets {
     fn is_in_text(&self, text: &str) -> bool {
         let plain = |secret: &Secret| text.contains(secret.expose());
         // What is escaped for JSON has a backslash, and a login stands in an address.
-        text.contains('\\') || text.contains("://") || self.known.iter().any(plain)
+        text.contains('\\') || !logins(text).is_empty() || self.known.iter().any(plain)
     }
 }
 

@@ -75,7 +75,7 @@ async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
     if !args.yes {
         app.output.error(&change.shown(app.output.err, &config.secrets));
         started.iter().for_each(|started| app.output.error(&offers(app, &config, started)));
-        amend::agreed(app, "toolwright add … --yes")?;
+        amend::agreed(app)?;
     }
     amend::write(&target.path, target.before.as_deref(), &target.after).map_err(|why| {
         let finding = Finding::error(code::NOT_CHANGED, format!("`{}` was not changed: {why}", target.name));

@@ -56,7 +56,7 @@ fn connected(app: &App, args: &ConnectArgs) -> Result<Exit, Exit> {
     let change = Change { name: &name, before: &text, after: &after };
     if !args.yes {
         app.output.error(&change.shown(app.output.err, &Secrets::default()));
-        amend::agreed(app, "toolwright connect … --yes")?;
+        amend::agreed(app)?;
     }
     let backup = before.is_some().then(|| backup(&path)).transpose().map_err(|error| not_changed(error.to_string()))?;
     amend::write(&path, before.as_deref(), &after).map_err(not_changed)?;
