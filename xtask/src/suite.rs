@@ -67,6 +67,8 @@ pub(crate) fn run(reach: Reach) -> Outcome {
 fn with_peers(stages: &mut Stages) {
     let peers = peers::install();
     let folder = peers.as_ref().ok().and_then(Installed::folder);
+    // The documents use a client; what is wrong with its installation, the stage of the clients tells.
+    let _ = peers::install_clients();
     stages.run("documents", |count| documents::run(folder, count));
     stages.run("real peers", |count| match &peers {
         Ok(Installed::At(folder)) => real_peers(folder, count),

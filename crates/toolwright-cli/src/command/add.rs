@@ -64,6 +64,7 @@ async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
             entries
         }
     };
+    let entries = if args.import.is_none() { entries.into_iter().map(|entry| at_home(app, entry)).collect() } else { entries };
     let target = target(app, &entries)?;
     let config = config(app, &target, &entries)?;
     let sources: Vec<&Source> = config.sources.iter().filter(|source| entries.iter().any(|entry| entry.name == source.name)).collect();
@@ -92,6 +93,26 @@ async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
 fn is_program(name: &str) -> bool {
     let spec = toolwright_mcp::upstream::ServerSpec::stdio("looked-for", name, [""; 0]);
     Upstream::new(spec).lookup().is_some_and(|lookup| lookup.found.is_some())
+}
+
+/// A command runs where it was added, whatever folder a client starts us in: its arguments may be paths from there.
+fn at_home(app: &App, entry: Entry) -> Entry {
+    if entry.value.get("command").is_none() || entry.value.get("cwd").is_some() {
+        return entry;
+    }
+    let path = app.project_path().unwrap_or_else(|| PathBuf::from("toolwright.yaml"));
+    let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
+    let (Some(folder), Ok(here)) = (folder, std::env::current_dir()) else { return entry };
+    let folder = fs::canonicalize(&folder).unwrap_or(folder);
+    let here = fs::canonicalize(&here).unwrap_or(here);
+    let cwd = match here.strip_prefix(&folder) {
+        Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        Ok(below) => below.display().to_string(),
+        Err(_) => here.display().to_string(),
+    };
+    let members = entry.value.as_object().into_iter().flat_map(|object| object.iter()).map(|(key, value)| (key.clone(), value.clone()));
+    let value = Value::object(members.chain([(toolwright::Text::from("cwd"), Value::from(cwd))]));
+    Entry { value, ..entry }
 }
 
 /// The file with the entries in it.

@@ -18,7 +18,8 @@ use super::spec::{ServerSpec, Transport};
 use super::status::Board;
 use crate::descendants::Descendants;
 
-/// What a child inherits unless it gets a clean environment: enough to find programs, a home and a language.
+/// What a child inherits unless it gets a clean environment: enough to find programs, a home and a language, and whom this machine trusts
+/// in the network, without which runners such as `npx` and `uvx` reach nothing behind a company's proxy. None of them usually holds a secret.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -40,6 +41,13 @@ const INHERITED: &[&str] = &[
     "LOCALAPPDATA",
     "PROGRAMFILES",
     "USERPROFILE",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
 ];
 /// How often an ending process group is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);

@@ -74,7 +74,10 @@ fn stdio(program: &str, args: impl IntoIterator<Item = String>) -> Value {
 }
 
 fn npm(package: &str, rest: &[String]) -> Entry {
-    let words = ["-y".to_owned(), package.to_owned()].into_iter().chain(rest.iter().cloned());
+    // A version that is named is the same one every day: no need to ask the registry for it at each start.
+    let has_version = package.trim_start_matches('@').contains('@');
+    let words = ["-y"].into_iter().chain(has_version.then_some("--prefer-offline")).chain([package]).map(str::to_owned);
+    let words = words.chain(rest.iter().cloned());
     Entry { name: name_of_package(package), value: stdio("npx", words) }
 }
 
@@ -231,7 +234,7 @@ mod tests {
             (
                 "@modelcontextprotocol/server-filesystem@2026.8.31 .",
                 "filesystem",
-                r#"{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem@2026.8.31","."],"trust":"lock"}"#,
+                r#"{"command":"npx","args":["-y","--prefer-offline","@modelcontextprotocol/server-filesystem@2026.8.31","."],"trust":"lock"}"#,
             ),
             ("npm:mcp-server-commands", "commands", r#"{"command":"npx","args":["-y","mcp-server-commands"],"trust":"lock"}"#),
             ("@playwright/mcp --trust none", "playwright", r#"{"command":"npx","args":["-y","@playwright/mcp"]}"#),
