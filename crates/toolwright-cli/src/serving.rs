@@ -1,7 +1,8 @@
 //! What `serve` offers, and how it is reached: from what the files and the command line say.
 //!
 //! A project's file may narrow what clients see, and never opens a door: to which networks and to which web pages the server
-//! listens is the user's to say.
+//! listens is the user's to say. So is who comes in and what they see, as soon as the user's own file says anything of it; where it
+//! says nothing, a project's file can divide what everybody on this machine could reach anyway.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,6 +32,10 @@ pub(crate) struct Serving {
     name: Option<String>,
     instructions: Option<String>,
     limits: LimitsEntry,
+    /// Whether the user's own file says who may come in or who sees what.
+    fenced: bool,
+    /// Whether it is a project's file that says by what clients are known over HTTP.
+    pub(crate) projects_door: bool,
 }
 
 /// Who is asked for approvals while the server runs. What one file says strictly, no other makes milder.
@@ -57,16 +62,49 @@ impl<'c> Sections<'c> {
         self.0.iter().find_map(|(section, _)| said(section))
     }
 
-    /// Every audience; of two of one name, the user's.
+    /// What the files of this layer say.
+    fn of_layer(&self, wanted: Layer) -> impl Iterator<Item = &'c ServeEntry> {
+        self.0.iter().filter(move |(_, layer)| *layer == wanted).map(|(section, _)| *section)
+    }
+
+    /// Whether the user's own file says who may come in or who sees what: then no other file adds to it.
+    fn fenced(&self) -> bool {
+        self.of_layer(Layer::User)
+            .any(|section| !section.audiences.is_empty() || section.oauth.is_some() || section.audience_header.is_some())
+    }
+
+    /// The files that say who there is: the user's own, or a project's where the user's says nothing of it.
+    fn deciding(&self) -> Layer {
+        if self.fenced() { Layer::User } else { Layer::Project }
+    }
+
+    /// Every audience that there is, as it stands in the file that decides.
     fn audiences(&self) -> Vec<&'c AudienceEntry> {
-        let mut audiences: Vec<&AudienceEntry> = Vec::new();
-        for audience in self.0.iter().flat_map(|(section, _)| &section.audiences) {
-            if !audiences.iter().any(|known| known.name == audience.name) {
-                audiences.push(audience);
+        self.of_layer(self.deciding()).flat_map(|section| &section.audiences).collect()
+    }
+
+    /// Makes the user's audiences as narrow as the project's of the same names.
+    ///
+    /// # Errors
+    /// A finding for each audience of the project that the user does not have.
+    fn narrow(&self, audiences: &mut BTreeMap<Text, Audience>) -> Result<(), Vec<Finding>> {
+        if !self.fenced() {
+            return Ok(());
+        }
+        let mut findings = Vec::new();
+        for entry in self.of_layer(Layer::Project).flat_map(|section| &section.audiences) {
+            match audiences.get_mut(&key(&entry.name)) {
+                Some(known) => *known = std::mem::take(known).narrowed(&entry.audience),
+                None => findings.push(door::no_new_audience(entry)),
             }
         }
-        audiences
+        if findings.is_empty() { Ok(()) } else { Err(findings) }
     }
+}
+
+/// The name of an audience as the server has it: that of the default one is empty.
+fn key(name: &str) -> Text {
+    if name == DEFAULT { Text::new() } else { name.into() }
 }
 
 impl Serving {
@@ -94,11 +132,11 @@ impl Serving {
             audience
         };
         let entries = sections.audiences();
-        let key = |name: &str| if name == DEFAULT { Text::new() } else { Text::from(name) };
         let mut audiences: BTreeMap<Text, Audience> = entries.iter().map(|entry| (key(&entry.name), formed(&entry.audience))).collect();
         if entries.is_empty() {
             audiences.insert(Text::new(), formed(&Audience::default()));
         }
+        sections.narrow(&mut audiences)?;
         if let Some(name) = &seen.audience {
             let Some(audience) = audiences.get(&key(name)).cloned() else { return Err(vec![no_audience(name, &entries)]) };
             audiences.insert(Text::new(), audience);
@@ -108,6 +146,8 @@ impl Serving {
             name: sections.first(|section| section.name.clone()),
             instructions: sections.first(|section| section.instructions.clone()),
             limits: sections.first(|section| Some(section.limits)).unwrap_or_default(),
+            fenced: sections.fenced(),
+            projects_door: !sections.fenced() && sections.of_layer(Layer::Project).any(door::has_one),
         })
     }
 
@@ -122,6 +162,19 @@ impl Serving {
             let help = format!("name the one that this client belongs to with `--audience`: {}; or call one `{DEFAULT}`", names.join(", "));
             Box::new(Finding::error(code::USAGE, message).help(help))
         })
+    }
+
+    /// Whether clients can be offered this where they came in by a door that stands since the start.
+    ///
+    /// # Errors
+    /// When a project's file made that door, and the user's own file now says who may come in: the door would count for it.
+    pub(crate) fn behind(&self, projects_door: bool) -> Result<(), Box<Finding>> {
+        if !projects_door || !self.fenced {
+            return Ok(());
+        }
+        let message = "your own file now says who may come in, and a server that runs keeps what a project's file said of it at the \
+                       start: start `toolwright serve` anew";
+        Err(Box::new(Finding::error(code::BAD_VALUE, message).owner(Owner::Serve)))
     }
 
     /// What the server is.

@@ -1,13 +1,12 @@
 //! Who may come in over HTTP: tokens of audiences, an authorization server, names and web pages.
 
-use toolwright::Text;
 use toolwright_mcp::server::{Algorithm, HttpOptions, KeySource, OAuth, Token};
 
-use super::{DEFAULT, Sections};
+use super::{Sections, key};
 use crate::code;
 use crate::config::Layer;
 use crate::config::reader::Place;
-use crate::config::serve::{AudienceEntry, Keys, OAuthEntry};
+use crate::config::serve::{AudienceEntry, Keys, OAuthEntry, ServeEntry};
 use crate::diagnostic::{Finding, Owner, did_you_mean};
 
 /// Says it to the endpoint; what is wrong goes to `findings`.
@@ -15,7 +14,9 @@ pub(super) fn open(sections: &Sections<'_>, http: &mut HttpOptions, findings: &m
     if let Some((path, _)) = sections.first(|section| section.path.as_ref()) {
         http.path.clone_from(path);
     }
-    http.access.audience_header = sections.first(|section| section.audience_header.as_ref()).map(|(name, _)| name.clone());
+    if sections.fenced() {
+        findings.extend(sections.of_layer(Layer::Project).flat_map(shut));
+    }
     for (section, layer) in &sections.0 {
         let doors = [("hosts", &section.hosts), ("origins", &section.origins)];
         if *layer == Layer::Project {
@@ -28,10 +29,54 @@ pub(super) fn open(sections: &Sections<'_>, http: &mut HttpOptions, findings: &m
     }
     let audiences = sections.audiences();
     tokens(&audiences, http, findings);
-    match sections.first(|section| section.oauth.as_ref()) {
-        Some(entry) => http.access.oauth = oauth(entry, &audiences, findings),
+    let deciding = sections.deciding();
+    let said = || sections.of_layer(deciding);
+    http.access.audience_header = said().find_map(|section| section.audience_header.as_ref()).map(|(name, _)| name.clone());
+    match said().find_map(|section| section.oauth.as_ref()) {
+        Some(entry) => {
+            let read = oauth(entry, &audiences, findings);
+            // INVARIANT: a name that counts in `Host` lets web pages of that name in, as one of `hosts` does.
+            http.access.oauth = read.map(|mut oauth| {
+                oauth.accepts_host = deciding == Layer::User;
+                oauth
+            });
+        }
         None => findings.extend(scopes_without_server(&audiences)),
     }
+    if deciding == Layer::Project && http.access.asks() && !http.open && !http.address.ip().is_loopback() {
+        findings.extend(said().next().map(|section| reaches_further(http, &section.place)));
+    }
+}
+
+/// Whether something in a section says by what clients are known.
+pub(super) fn has_one(section: &ServeEntry) -> bool {
+    let tokens = section.audiences.iter().any(|audience| !audience.tokens.is_empty());
+    tokens || section.oauth.is_some() || section.audience_header.is_some()
+}
+
+/// Everything in a project's section with which somebody could come in past what the user's own file says.
+fn shut(section: &ServeEntry) -> Vec<Finding> {
+    let tokens = section.audiences.iter().flat_map(|audience| audience.tokens.iter().map(|(.., place)| ("tokens", place)));
+    let scopes = section.audiences.iter().filter(|audience| !audience.scopes.is_empty()).map(|audience| ("scopes", &audience.place));
+    let header = section.audience_header.iter().map(|(_, place)| ("audienceHeader", place));
+    let oauth = section.oauth.iter().map(|oauth| ("oauth", &oauth.place));
+    let help = "your own file says who may come in and who sees what, and no project's file adds to that: \
+                take it out here, or put it into your own file";
+    let doors = tokens.chain(scopes).chain(header).chain(oauth);
+    doors.map(|(member, place)| wrong(format!("`{member}` of a project's file lets nobody in"), place, help)).collect()
+}
+
+/// A project's audience that the user's own file does not have.
+pub(super) fn no_new_audience(entry: &AudienceEntry) -> Finding {
+    let message = format!("a project's file cannot add the audience `{}` to those of your own file", entry.name);
+    let help = "it can only narrow audiences that your own file has: take it out here, or put it into your own file";
+    wrong(message, &entry.place, help)
+}
+
+fn reaches_further(http: &HttpOptions, place: &Place) -> Finding {
+    let message = format!("others reach {}, and what a project's file says of tokens does not count there", http.address);
+    let help = "put tokens or an authorization server into your own file, listen on 127.0.0.1, or say `--open` if anybody may come in";
+    wrong(message, place, help)
 }
 
 fn wrong(message: impl Into<String>, place: &Place, help: impl Into<String>) -> Finding {
@@ -42,10 +87,6 @@ fn only_yours(member: &str, place: &Place) -> Finding {
     let help =
         format!("who may call is yours to say: put `serve.{member}` into your own file (`toolwright` reads it beside the project's)");
     wrong(format!("`{member}` of a project's file lets nobody in"), place, help)
-}
-
-fn key(name: &str) -> Text {
-    if name == DEFAULT { Text::new() } else { name.into() }
 }
 
 fn tokens(audiences: &[&AudienceEntry], http: &mut HttpOptions, findings: &mut Vec<Finding>) {

@@ -6,6 +6,8 @@ mod approvals;
 mod client;
 #[path = "serve/doors.rs"]
 mod doors;
+#[path = "serve/fences.rs"]
+mod fences;
 #[path = "serve/names.rs"]
 mod names;
 #[path = "serve/reload.rs"]

@@ -73,6 +73,8 @@ impl Offer {
 pub struct Audience {
     /// The tools it sees: patterns; empty = all. What it does not see, composites may still use.
     pub sees: Vec<Text>,
+    /// Further lists of patterns: what it sees must fit each of them too.
+    pub within: Vec<Vec<Text>>,
     /// Tools it never reaches, inside composites neither: patterns.
     pub denied: Vec<Text>,
     /// The form in which tools are published; absent = by the name that a client gives itself.
@@ -94,6 +96,27 @@ impl Audience {
         self
     }
 
+    /// The same, seeing only what the other one sees too, and never reaching what is denied to either. The form in which tools are
+    /// published stays.
+    ///
+    /// ```
+    /// use toolwright_mcp::server::Audience;
+    /// let readers = Audience::default().seeing(["git_*"]);
+    /// let fewer = readers.narrowed(&Audience::default().seeing(["*"]).denied(["git_push"]));
+    /// assert!(fewer.sees("git_log") && !fewer.sees("send_mail") && fewer.denies("git_push"));
+    /// ```
+    #[must_use]
+    pub fn narrowed(mut self, other: &Self) -> Self {
+        if self.sees.is_empty() {
+            self.sees.clone_from(&other.sees);
+        } else if !other.sees.is_empty() {
+            self.within.push(other.sees.clone());
+        }
+        self.within.extend(other.within.iter().cloned());
+        self.denied.extend(other.denied.iter().cloned());
+        self
+    }
+
     /// The same, with tools in the form of this profile whatever a client calls itself.
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
@@ -103,7 +126,8 @@ impl Audience {
 
     /// Whether a tool of this id is shown to it.
     pub fn sees(&self, id: &str) -> bool {
-        (self.sees.is_empty() || self.sees.iter().any(|pattern| fits(pattern, id))) && !self.denies(id)
+        let fits_one = |patterns: &[Text]| patterns.iter().any(|pattern| fits(pattern, id));
+        (self.sees.is_empty() || fits_one(&self.sees)) && self.within.iter().all(|patterns| fits_one(patterns)) && !self.denies(id)
     }
 
     /// Whether a tool of this id is out of its reach.

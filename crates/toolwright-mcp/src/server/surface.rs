@@ -151,7 +151,10 @@ impl Surface {
         let ids: Vec<&str> = catalog.ids().collect();
         let names = names::exposed(&ids, profile.name_chars());
         let told = hints::of_all(catalog);
-        let mut builder = Builder { surface: Self { sees_all: audience.sees.is_empty(), ..Self::default() }, listed: Vec::new() };
+        let mut builder = Builder {
+            surface: Self { sees_all: audience.sees.is_empty() && audience.within.is_empty(), ..Self::default() },
+            listed: Vec::new(),
+        };
         builder.sources(catalog, audience);
         for ((entry, name), told) in catalog.values().zip(names).zip(told) {
             let id = Text::from(entry.id());

@@ -19,6 +19,8 @@ use crate::style::one_line;
 pub(super) struct Shop {
     pub(super) host: Host,
     pub(super) serving: Serving,
+    /// Whether clients are known over HTTP, since the start, by what a project's file says.
+    projects_door: bool,
     /// How clients reach it, when they do over HTTP: as it was said when it was opened.
     pub(super) http: Option<HttpOptions>,
     /// Servers that are no part of the host any more. Calls to them may still run.
@@ -56,6 +58,8 @@ impl Shop {
                 None
             }
         };
+        let projects_door = before.map_or(http.is_some() && serving.projects_door, |before| before.projects_door);
+        serving.behind(projects_door).map_err(|finding| Refused::new(vec![*finding], Exit::DoesNotCheck))?;
         let approvals = approvals(&config);
         let grants = app.grants(&config).asking(Arc::new(askers.clone()), Some(approvals.expires));
         let want = Want::Locked { ask: true };
@@ -76,7 +80,7 @@ impl Shop {
             }
             return Err(Refused::new(wrong, Exit::DoesNotCheck));
         }
-        Ok(Self { host, serving, http, retired: Vec::new() })
+        Ok(Self { host, serving, http, projects_door, retired: Vec::new() })
     }
 
     /// What clients are offered.

@@ -130,7 +130,13 @@ impl Drop for Client {
 
 /// One request over HTTP: the status and the body.
 pub(super) fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let (host, _) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    post_to(url, host, headers, body)
+}
+
+/// The same, with another name in `Host`.
+pub(super) fn post_to(url: &str, host: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+    let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = body.to_string();
     let mut request = format!("POST /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n");
     request.push_str("accept: application/json, text/event-stream\r\n");
@@ -138,7 +144,7 @@ pub(super) fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, S
         request.push_str(&format!("{name}: {value}\r\n"));
     }
     request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
-    let mut stream = TcpStream::connect(host).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();

@@ -44,6 +44,9 @@ pub struct OAuth {
     pub scopes_required: Vec<String>,
     /// How much the clocks of the issuer and of this machine may differ.
     pub leeway: Duration,
+    /// Whether clients may reach the server under the host of `resource`, as under one of `HttpOptions::hosts`. True, unless the host
+    /// does not believe whoever wrote `resource`.
+    pub accepts_host: bool,
 }
 
 impl OAuth {
@@ -60,6 +63,7 @@ impl OAuth {
             scopes: Vec::new(),
             scopes_required: Vec::new(),
             leeway: Duration::from_secs(30),
+            accepts_host: true,
         }
     }
 
@@ -144,8 +148,11 @@ impl Guard {
         &self.metadata_url
     }
 
-    /// The host of the resource.
+    /// The host of the resource, if clients may reach the server under it.
     pub(super) fn host(&self) -> Option<&str> {
+        if !self.config.accepts_host {
+            return None;
+        }
         let rest = self.config.resource.split_once("://")?.1;
         rest.split('/').next()
     }
