@@ -10,3 +10,5 @@ mod doors;
 mod names;
 #[path = "serve/reload.rs"]
 mod reload;
+#[path = "serve/stale.rs"]
+mod stale;
