@@ -12,3 +12,5 @@ mod fences;
 mod names;
 #[path = "serve/reload.rs"]
 mod reload;
+#[path = "serve/stale.rs"]
+mod stale;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use toolwright::{CallError, Catalog, Diagnostics, Invocation, Journal, Object, ResumeOptions, Text, ToolResult, Value};
+use toolwright::{
+    CallError, Catalog, Diagnostics, EffectState, Fault, Invocation, Journal, Object, ResumeOptions, Text, ToolResult, Value,
+};
 
 use super::askers::Askers;
 use super::caller::Caller;
@@ -24,6 +26,7 @@ mod desk;
 mod ids;
 mod input;
 mod job;
+mod needs;
 mod progress;
 mod questions;
 mod render;
@@ -35,6 +38,7 @@ pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;
 pub(super) use input::with_tasks;
 pub(super) use job::{Job, Shape};
+pub(super) use needs::{AllNeeds, Needs};
 pub(super) use questions::{AskedBy, Asking};
 pub(super) use tasks::{Watcher, capable as takes_tasks};
 
@@ -79,8 +83,9 @@ impl Calls {
         self.desk.limits()
     }
 
-    /// A `tools/call` of this tool of the catalogue. Returns at once; the reply goes to the request's outlet.
-    pub(crate) fn start(self: &Arc<Self>, catalog: Catalog, tool: Text, mut request: Request) {
+    /// A `tools/call` of this tool of the catalogue, which needs that of its servers. Returns at once; the reply goes to the request's
+    /// outlet.
+    pub(crate) fn start(self: &Arc<Self>, catalog: Catalog, needs: Needs, tool: Text, mut request: Request) {
         let said = match Said::of(&request) {
             Ok(said) => said,
             Err(error) => return request.refuse(&error),
@@ -113,7 +118,7 @@ impl Calls {
         let ending = Ending { desk: self.desk.clone(), job: job.clone(), over: false };
         let calls = self.clone();
         tokio::spawn(async move {
-            let work = calls.invoke(&catalog, &job, call, watched);
+            let work = calls.invoke((&catalog, &needs), &job, call, watched);
             let outcome = match takes_tasks {
                 false => work.await,
                 true => {
@@ -178,12 +183,27 @@ impl Calls {
         }
     }
 
-    async fn invoke(&self, catalog: &Catalog, job: &Arc<Job>, call: (Text, Value), watched: bool) -> Result<ToolResult, CallError> {
-        let (tool, arguments) = call;
+    async fn invoke(
+        &self,
+        (catalog, needs): (&Catalog, &Needs),
+        job: &Arc<Job>,
+        (tool, arguments): (Text, Value),
+        watched: bool,
+    ) -> Result<ToolResult, CallError> {
+        let mut runs = true;
         if job.keyed
             && let Some(journal) = &self.journal
         {
-            goes_on(catalog, &**journal, job, &tool, &arguments).await?;
+            runs = goes_on(catalog, &**journal, job, &tool, &arguments).await?;
+        }
+        // Before anything runs: what ran first would run again with every call that ends at a tool that is withheld.
+        if runs {
+            let cancelled = job.cancel.token();
+            tokio::select! {
+                biased;
+                compared = needs.compared(&tool) => compared?,
+                () = cancelled.cancelled() => return Err(Fault::Cancelled { state: EffectState::NotStarted }.into()),
+            }
         }
         let mut invocation = Invocation::new(tool, arguments).run_id(job.run.clone()).cancel(job.cancel.token());
         if watched {
@@ -409,12 +429,14 @@ fn stripped(params: &Value) -> Value {
 }
 
 /// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
-async fn goes_on(catalog: &Catalog, journal: &dyn Journal, job: &Job, tool: &Text, arguments: &Value) -> Result<(), CallError> {
+/// `false`: it is over, and only its result is told again.
+async fn goes_on(catalog: &Catalog, journal: &dyn Journal, job: &Job, tool: &Text, arguments: &Value) -> Result<bool, CallError> {
     match journal.load(&job.run).get().await {
         Ok(Some(history)) if history.run.tool == *tool && history.run.input == *arguments => {
-            catalog.may_resume(&history, &ResumeOptions::new())
+            catalog.may_resume(&history, &ResumeOptions::new())?;
+            Ok(!history.end().is_some_and(|end| end.ok))
         }
         // Another run, or one that cannot be read: the call says so.
-        _ => Ok(()),
+        _ => Ok(true),
     }
 }

@@ -211,7 +211,7 @@ impl Engine {
     fn tool_called(self: &Arc<Self>, request: Request) {
         let current = self.current.load_full();
         match called_tool(&request, current.surface(&request).as_deref()) {
-            Ok(tool) => self.calls.start(current.offer().catalog.clone(), tool, request),
+            Ok(tool) => self.calls.start(current.offer().catalog.clone(), current.needs(&tool), tool, request),
             Err(error) => request.refuse(&error),
         }
     }

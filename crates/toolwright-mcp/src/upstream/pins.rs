@@ -189,6 +189,16 @@ impl Upstream {
         }
     }
 
+    /// Whether something is expected of its tools.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.shared.spec.pins.is_some()
+    }
+
+    /// The text without what must not be shown.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        self.shared.board.redactor.mask(text)
+    }
+
     /// What was found last, and the news of it. Never starts the server.
     pub fn drift(&self) -> watch::Receiver<Arc<Vec<Changed>>> {
         self.shared.drift.subscribe()

@@ -10,7 +10,7 @@ use toolwright::{
     Approver, Catalog, Composite, CompositeSpec, Invocation, Journal, MemoryJournal, Registry, Text, ToolError, Value, json, tool,
 };
 
-use super::Calls;
+use super::{Calls, Needs};
 use crate::server::client::{Client, ClientKind};
 use crate::server::message::Id;
 use crate::server::outlet::{Outlet, Reply};
@@ -145,7 +145,7 @@ impl Bench {
 
     pub(super) fn call(&self, client: &Arc<Client>, terms: &Arc<Terms>, id: i64, tool: &str, params: Value) -> Arc<Tape> {
         let tape = Arc::new(Tape::default());
-        self.calls.start(self.catalog.clone(), tool.into(), request(client, terms, id, "tools/call", params, &tape));
+        self.calls.start(self.catalog.clone(), Needs::default(), tool.into(), request(client, terms, id, "tools/call", params, &tape));
         tape
     }
 

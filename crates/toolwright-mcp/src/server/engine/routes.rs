@@ -12,6 +12,7 @@ use toolwright::{Object, Text, Value};
 
 use super::lists::Kind;
 use crate::server::caller::Caller;
+use crate::server::calls::{AllNeeds, Needs};
 use crate::server::offer::Offer;
 use crate::server::surface::{Generation, Surface, Surfaces};
 use crate::upstream::Upstream;
@@ -30,6 +31,7 @@ const SOURCED: &str = "toolwright://";
 /// What is offered, ready for use. A new one is made for each offer.
 pub(super) struct Current {
     pub(super) surfaces: Surfaces,
+    needs: AllNeeds,
     lists: Vec<[tokio::sync::Mutex<Option<Kept>>; Kind::COUNT]>,
 }
 
@@ -55,11 +57,17 @@ pub(super) struct Routed {
 impl Current {
     pub(super) fn new(offer: Offer, page_items: usize) -> Self {
         let lists = offer.upstreams.iter().map(|_| Default::default()).collect();
-        Self { surfaces: Surfaces::new(Arc::new(offer), page_items), lists }
+        let needs = AllNeeds::of(&offer);
+        Self { surfaces: Surfaces::new(Arc::new(offer), page_items), needs, lists }
     }
 
     pub(super) fn offer(&self) -> &Arc<Offer> {
         self.surfaces.offer()
+    }
+
+    /// What is compared before this tool runs.
+    pub(super) fn needs(&self, tool: &str) -> Needs {
+        self.needs.of_tool(tool)
     }
 
     pub(super) fn upstream(&self, source: usize) -> Option<&Upstream> {
