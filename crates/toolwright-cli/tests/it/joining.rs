@@ -22,7 +22,7 @@ fn a_server_is_started_shown_and_written_once_somebody_agrees() {
     assert!(!world.has("toolwright.yaml"));
     let added = world.run("add sh small-server.sh --yes --lock");
     assert_eq!((added.code, added.out.as_str()), (0, "added `small` to toolwright.yaml, 4 tools\n"), "{}", added.err);
-    assert_eq!(world.read("toolwright.yaml"), "sources:\n  small:\n    command: sh\n    args: [small-server.sh]\n    trust: lock\n");
+    assert_eq!(world.read("toolwright.yaml"), "sources:\n  small:\n    command: sh\n    args: [small-server.sh]\n    trust: lock\n    cwd: .\n");
     assert_eq!(world.run("diff").out, "nothing is different\n");
     assert_eq!(world.run("run small_show").out, "hello\n");
     let again = world.run("add sh small-server.sh --yes");
@@ -38,7 +38,7 @@ fn comments_and_layout_stay() {
     assert_eq!(world.run("lock --yes").code, 0);
     let added = world.run("add --name files --env TOKEN=abcdefgh --prefix f_ --yes sh server.sh");
     assert_eq!(added.code, 0, "{}", added.err);
-    let entry = "  files:\n    command: sh\n    args: [server.sh]\n    env:\n      TOKEN: abcdefgh\n    prefix: f_\n    trust: lock\n";
+    let entry = "  files:\n    command: sh\n    args: [server.sh]\n    env:\n      TOKEN: abcdefgh\n    prefix: f_\n    trust: lock\n    cwd: .\n";
     assert_eq!(world.read("toolwright.yaml"), before.replace("# always there\n", &format!("# always there\n{entry}")));
     // What is secret is not shown, and one without a value is that of the environment.
     let shown = world.run("add --name more --env TOKEN=ijklmnopq --env HOME sh server.sh");
