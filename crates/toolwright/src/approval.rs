@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::composite::EffectRecord;
 use crate::fingerprint::{Fingerprint, Hasher};
 use crate::frame::Timestamp;
-use crate::tool::Effect;
+use crate::runtime::Runtime;
+use crate::tool::{Effect, ToolDef};
 use crate::value::{Text, Value};
 
 mod kept;
@@ -21,6 +22,19 @@ mod rules;
 
 pub use kept::{Answered, Approval, Asked, Outcome, answer_fits};
 pub use rules::{Approvals, Approve};
+
+/// Hash of everything of a tool that a person goes by: its name, its description, and what a run depends on.
+/// [`Request::fingerprint`] is that of the tool that is asked for.
+///
+/// ```
+/// use toolwright::{ToolDef, approval::definition, tool};
+/// let echo = |words: &str| -> ToolDef { tool("echo", words).reads().run_json(|input, _call| async move { Ok(input) }) };
+/// assert_eq!(definition(&echo("Gives back")), definition(&echo("Gives back")));
+/// assert_ne!(definition(&echo("Gives back")), definition(&echo("Sends to everyone")));
+/// ```
+pub fn definition<R: Runtime>(tool: &ToolDef<R>) -> Fingerprint {
+    crate::call::definition(tool)
+}
 
 /// What a person is asked.
 ///

@@ -289,6 +289,15 @@ type Permission<R> = dyn Fn(&StepRequest<'_, R>) -> Result<(), Refusal> + Send +
 pub trait Approver: Send + Sync {
     /// What came of asking. Dropped when the answer came another way, or when nobody waits for it any more.
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
+
+    /// What is different by now about a call that somebody is asked for, or said yes to, in words that follow "since it was asked
+    /// for,": its tool is another one, or its caller may not reach it any more. `None` while nothing is; then a yes counts. Looked at
+    /// from time to time while the question stands, and before each call that a yes covers. A run knows only the catalogue that it
+    /// began with; a host that puts another one in its place says here what that means for runs that wait.
+    fn changed(&self, request: &Request) -> Option<Text> {
+        let _ = request;
+        None
+    }
 }
 
 /// The host's checks in their fixed order: disabled, permission, approval.

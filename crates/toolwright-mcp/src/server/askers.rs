@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolwright::approval::{Answer, Request};
 use toolwright::{Approver, BoxFuture, Text, Value};
 
-use super::calls::{AskedBy, Asking, Desk, Job, answer_to, question_of, with_tasks};
+use super::calls::{AskedBy, Asking, Desk, Job, answer_to, changed, question_of, with_tasks};
 use super::client::Client;
 use super::message::{Id, METHOD_NOT_FOUND, RpcError};
 use super::request::LogLevel;
@@ -159,6 +159,12 @@ impl Questions for Askers {
 impl Approver for Askers {
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(self.approve(request))
+    }
+
+    /// Compared with what the server offers now, as the caller of the call may reach it.
+    fn changed(&self, request: &Request) -> Option<Text> {
+        let (now, job) = (self.desk.offer()?, self.desk.running(&request.run)?);
+        changed(&now, &job, request)
     }
 }
 

@@ -16,6 +16,7 @@ use super::askers::Askers;
 use super::caller::Caller;
 use super::client::Client;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RpcError};
+use super::offer::Offer;
 use super::request::Request;
 use super::version::Version;
 use super::{ServerLimits, ServerOptions};
@@ -27,6 +28,7 @@ mod ids;
 mod input;
 mod job;
 mod needs;
+mod present;
 mod progress;
 mod questions;
 mod render;
@@ -39,6 +41,7 @@ pub(super) use desk::Desk;
 pub(super) use input::with_tasks;
 pub(super) use job::{Job, Shape};
 pub(super) use needs::{AllNeeds, Needs};
+pub(super) use present::changed;
 pub(super) use questions::{AskedBy, Asking};
 pub(super) use tasks::{Watcher, capable as takes_tasks};
 
@@ -83,13 +86,14 @@ impl Calls {
         self.desk.limits()
     }
 
-    /// A `tools/call` of this tool of the catalogue, which needs that of its servers. Returns at once; the reply goes to the request's
+    /// A `tools/call` of this tool of what is offered, which needs that of its servers. Returns at once; the reply goes to the request's
     /// outlet.
-    pub(crate) fn start(self: &Arc<Self>, catalog: Catalog, needs: Needs, tool: Text, mut request: Request) {
+    pub(crate) fn start(self: &Arc<Self>, offer: &Arc<Offer>, needs: Needs, tool: Text, mut request: Request) {
         let said = match Said::of(&request) {
             Ok(said) => said,
             Err(error) => return request.refuse(&error),
         };
+        let catalog = offer.catalog.clone();
         let promised = catalog.get(&tool).is_some_and(|tool| tool.output_schema().is_some());
         let call = (tool.clone(), said.arguments.clone());
         let what = What::Tool { tool, arguments: said.arguments.clone(), promised };
@@ -104,6 +108,7 @@ impl Calls {
         };
         let mut job = Job::new(run, request.client.caller.clone(), what, request.terms.clone());
         job.keyed = said.key.is_some();
+        job.offer = Some(offer.clone());
         job.journaled = self.journal.is_some();
         let presets = said.responses.clone().map_or(Value::Null, Value::Object);
         let job = Arc::new(job.with_presets(presets));

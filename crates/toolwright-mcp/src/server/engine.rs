@@ -68,6 +68,7 @@ impl Engine {
     pub(crate) fn new(options: ServerOptions, askers: Askers, offer: Offer) -> Arc<Self> {
         let calls = Calls::new(&options, &askers);
         let current = Current::new(offer, options.limits.page_items);
+        askers.desk.offers(current.offer());
         let server_info = Value::object([("name", Value::from(options.name.clone())), ("version", Value::from(options.version.clone()))]);
         Arc::new(Self {
             options,
@@ -211,7 +212,7 @@ impl Engine {
     fn tool_called(self: &Arc<Self>, request: Request) {
         let current = self.current.load_full();
         match called_tool(&request, current.surface(&request).as_deref()) {
-            Ok(tool) => self.calls.start(current.offer().catalog.clone(), current.needs(&tool), tool, request),
+            Ok(tool) => self.calls.start(current.offer(), current.needs(&tool), tool, request),
             Err(error) => request.refuse(&error),
         }
     }
@@ -226,6 +227,7 @@ impl Engine {
     pub(crate) fn replace(self: &Arc<Self>, offer: Offer) {
         let next = Arc::new(Current::new(offer, self.options.limits.page_items));
         let before = self.current.swap(next.clone());
+        self.askers.desk.offers(next.offer());
         self.follow(&next);
         self.offer_changed(&before, &next);
     }

@@ -45,7 +45,7 @@ pub enum Outcome {
     Nobody,
     /// Nobody answered in time, or a yes was not used in time: that is a no.
     Expired,
-    /// The call is another one by now: what was said about it counts no more.
+    /// The call is another one by now, or was cancelled: what was said about it counts no more.
     Withdrawn,
 }
 

@@ -139,21 +139,35 @@ impl<R: Runtime> Asking<'_, R> {
         let there = self.kept.all().await.map_err(unkept)?;
         let path = self.call.path();
         let definition = definition(self.tool);
-        if rule == Approve::OncePerPlan
-            && let Some(plan) = there.iter().find(|there| there.covers(&path, arguments, Some(&definition)) && !self.is_over(there))
-        {
-            return Ok(plan.id().into());
-        }
         let own: Vec<&Approval> = there.iter().filter(|there| there.asked.key.path() == path).collect();
         let request = self.question(&path, arguments, definition, rule, foreseen, own.len());
-        match own.last() {
-            None => self.put(request, true).await,
-            Some(own) => match self.before(own, &request).await? {
-                Before::Yes(id) => Ok(id),
-                Before::Stands(standing) => self.put(*standing, false).await,
-                Before::Over => self.put(request, true).await,
+        let covers = |there: &&Approval| there.covers(&path, arguments, Some(&definition)) && !self.is_over(there);
+        let plan = there.iter().filter(|_| rule == Approve::OncePerPlan).find(covers);
+        let id = match (plan, own.last()) {
+            (Some(plan), _) => plan.id().into(),
+            (None, None) => self.put(&request, true).await?,
+            (None, Some(own)) => match self.before(own, &request).await? {
+                Before::Yes(id) => id,
+                Before::Stands(standing) => self.put(&standing, false).await?,
+                Before::Over => self.put(&request, true).await?,
             },
+        };
+        match self.since(&request) {
+            None => Ok(id),
+            Some(why) => Err(self.outdated(&id, &why).await?),
         }
+    }
+
+    /// What the host says is different since the question was put.
+    fn since(&self, request: &Request) -> Option<Text> {
+        let approver = self.approvals.approver.as_ref()?;
+        quietly(|| approver.changed(request)).unwrap_or_else(|| Some("nobody can tell whether it is the same".into()))
+    }
+
+    /// Nothing that was said about it counts any more.
+    async fn outdated(&self, id: &str, why: &str) -> Result<CallError, CallError> {
+        self.note(id, Outcome::Withdrawn, "it is not what was asked for any more").await?;
+        Ok(outdated(self.tool, id, why))
     }
 
     fn question(
@@ -203,19 +217,19 @@ impl<R: Runtime> Asking<'_, R> {
             Some(Outcome::Yes) if same && !over => Ok(Before::Yes(own.id().into())),
             None if same && !over => Ok(Before::Stands(Box::new(shown.clone()))),
             None if !over => {
-                self.note(own, Outcome::Withdrawn, "the call is another one now").await?;
+                self.note(own.id(), Outcome::Withdrawn, "the call is another one now").await?;
                 Ok(Before::Over)
             }
             None => {
-                self.note(own, Outcome::Expired, "no answer in time means no").await?;
+                self.note(own.id(), Outcome::Expired, "no answer in time means no").await?;
                 Err(expired(self.tool, own.id()))
             }
             Some(Outcome::Yes) if over => {
-                self.note(own, Outcome::Expired, "a yes counts only in its time").await?;
+                self.note(own.id(), Outcome::Expired, "a yes counts only in its time").await?;
                 Err(expired(self.tool, own.id()))
             }
             Some(Outcome::Yes) => {
-                self.note(own, Outcome::Withdrawn, "the call is another one than the approved one").await?;
+                self.note(own.id(), Outcome::Withdrawn, "the call is another one than the approved one").await?;
                 Err(if shown.fingerprint == now.fingerprint { mismatch(self.tool, own.id()) } else { changed(self.tool, own.id()) })
             }
             // It was told to whoever waited for it; the call is tried once more.
@@ -224,8 +238,8 @@ impl<R: Runtime> Asking<'_, R> {
         }
     }
 
-    async fn note(&self, own: &Approval, outcome: Outcome, why: &'static str) -> Result<(), CallError> {
-        let noted = self.kept.answer(self.answered(own.id(), outcome, "toolwright").rule(why)).await;
+    async fn note(&self, id: &str, outcome: Outcome, why: &'static str) -> Result<(), CallError> {
+        let noted = self.kept.answer(self.answered(id, outcome, "toolwright").rule(why)).await;
         match noted {
             // Somebody was faster: the next attempt goes by that.
             Err(JournalError { kind: JournalErrorKind::NotInDoubt, .. }) | Ok(()) => Ok(()),
@@ -242,19 +256,20 @@ impl<R: Runtime> Asking<'_, R> {
     }
 
     /// Keeps the question and waits for its answer.
-    async fn put(&self, request: Request, is_new: bool) -> Result<Text, CallError> {
+    async fn put(&self, request: &Request, is_new: bool) -> Result<Text, CallError> {
         if is_new {
             self.kept.ask(Asked { key: self.call.key(), request: request.clone() }).await.map_err(unkept)?;
         }
-        let answer = match self.waited(&request).await? {
+        let answer = match self.waited(request).await? {
             Came::Here(answer) => answer,
             Came::Elsewhere(answered) => return self.concluded(Some(&answered)),
+            Came::Changed(why) => return Err(self.outdated(&request.id, &why).await?),
         };
         let answered = match answer {
             Answer::Yes { who } => self.answered(&request.id, Outcome::Yes, &who).rule(ASKED),
             Answer::No { who, reason } => self.answered(&request.id, Outcome::No, &who).reason(reason).rule(ASKED),
             Answer::Expired => self.answered(&request.id, Outcome::Expired, "toolwright").rule("no answer in time means no"),
-            Answer::Later if matches!(self.kept, Kept::Journal(_)) => return Err(required(self.tool, &request)),
+            Answer::Later if matches!(self.kept, Kept::Journal(_)) => return Err(required(self.tool, request)),
             Answer::Nobody | Answer::Later => self.answered(&request.id, Outcome::Nobody, "toolwright").rule("nobody to ask means no"),
         };
         match self.kept.answer(answered.clone()).await {
@@ -279,7 +294,11 @@ impl<R: Runtime> Asking<'_, R> {
         let answers = pin!(self.answers(request));
         match select(answers, cancelled).await {
             Either::Left((came, _)) => came,
-            Either::Right(_) => Err(Fault::Cancelled { state: EffectState::NotStarted }.into()),
+            Either::Right(_) => {
+                // What nobody waits for is not to be answered any more. That it was cancelled says more than a journal that fails.
+                let _ = self.note(&request.id, Outcome::Withdrawn, "the call was cancelled").await;
+                Err(Fault::Cancelled { state: EffectState::NotStarted }.into())
+            }
         }
     }
 
@@ -302,7 +321,8 @@ impl<R: Runtime> Asking<'_, R> {
         })
     }
 
-    /// Looks from time to time whether the answer was written down by somebody else, and whether the question's time is over.
+    /// Looks from time to time whether the answer was written down by somebody else, whether what was asked for is still so, and
+    /// whether the question's time is over.
     async fn elsewhere(&self, request: &Request) -> Result<Came, CallError> {
         let Some(clock) = &self.frame.life.clock else { return std::future::pending().await };
         loop {
@@ -313,6 +333,9 @@ impl<R: Runtime> Asking<'_, R> {
                 && let Some(answered) = self.found(&request.id).await?
             {
                 return Ok(Came::Elsewhere(answered));
+            }
+            if let Some(why) = self.since(request) {
+                return Ok(Came::Changed(why));
             }
             if request.expires.zip(self.frame.life.now()).is_some_and(|(end, now)| now >= end) {
                 return Ok(Came::Here(Answer::Expired));
@@ -333,6 +356,8 @@ impl<R: Runtime> Asking<'_, R> {
 enum Came {
     Here(Answer),
     Elsewhere(Answered),
+    /// None counts any more.
+    Changed(Text),
 }
 
 fn after(asked: Timestamp, expiry: std::time::Duration) -> Timestamp {
@@ -431,6 +456,13 @@ fn mismatch<R: Runtime>(tool: &ToolDef<R>, id: &str) -> CallError {
 fn changed<R: Runtime>(tool: &ToolDef<R>, id: &str) -> CallError {
     let message = format!("is another tool than the one that was approved (approval `{id}`)");
     let help = "look at what changed in it; nothing of it ran, and that yes counts no more: the next attempt asks again";
+    Fault::Gate(refusal(arcstr::literal!("catalog_changed"), tool, Some(id), &message, help)).into()
+}
+
+#[cold]
+fn outdated<R: Runtime>(tool: &ToolDef<R>, id: &str, why: &str) -> CallError {
+    let message = format!("is not what was asked for any more: {} (approval `{id}`)", crate::cut(why, 300));
+    let help = "look at what is offered now; nothing of it ran, and a yes to it counts no more: the next attempt asks again";
     Fault::Gate(refusal(arcstr::literal!("catalog_changed"), tool, Some(id), &message, help)).into()
 }
 

@@ -340,7 +340,11 @@ fn an_answer_that_somebody_else_writes_down_is_noticed_and_a_cancelled_run_does_
         });
         assert_eq!(outcome.map(|_| ()).map_err(|error| error.code().to_owned()), if cancels { Err("cancelled".into()) } else { Ok(()) });
         assert_eq!(log.tools().len(), usize::from(!cancels));
-        assert_eq!(kept(&journal)[0].is_open(), cancels);
+        let outcome = if cancels { Outcome::Withdrawn } else { Outcome::Yes };
+        assert_eq!(kept(&journal)[0].outcome(), Some(outcome), "what nobody waits for is closed");
+        if cancels {
+            assert_eq!(answer(&journal, Outcome::Yes), Err(JournalErrorKind::NotInDoubt));
+        }
     }
 }
 
@@ -470,4 +474,63 @@ fn a_journal_that_keeps_no_approvals_lets_nothing_run() {
     let error = block_on(catalog.invoke(call, ())).unwrap_err();
     assert_eq!(error.code(), "journal", "{error}");
     assert!(log.is_empty() && person.shown().is_empty());
+}
+
+/// Says yes at once; what was said to is another thing from the `from`th look on.
+struct Moving {
+    looks: Arc<Mutex<Vec<String>>>,
+    from: usize,
+    breaks: bool,
+}
+
+impl Approver for Moving {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(yes()))
+    }
+
+    fn changed(&self, request: &Request) -> Option<toolwright::Text> {
+        let mut looks = self.looks.lock().unwrap();
+        looks.push(request.path.to_string());
+        assert!(!self.breaks, "no answer");
+        (looks.len() >= self.from).then(|| "`send` is another tool now".into())
+    }
+}
+
+#[test]
+fn a_yes_to_what_is_another_thing_by_now_runs_nothing() {
+    for (breaks, said) in [(false, "`send` is another tool now"), (true, "nobody can tell")] {
+        for journalled in [true, false] {
+            let (log, journal) = (Log::new(), MemoryJournal::new());
+            let rule = Approvals::new().tool("send", Approve::Always).approver(Arc::new(Moving { looks: Arc::default(), from: 1, breaks }));
+            let catalog = built(rule, [log.writes("send")], None);
+            let error = match journalled {
+                true => start(&catalog, "send", json!({}), &journal).unwrap_err(),
+                false => block_on(catalog.invoke(Invocation::new("send", json!({})), ())).unwrap_err(),
+            };
+            assert_eq!(error.code(), "catalog_changed");
+            assert!(error.message().contains(said), "{}", error.message());
+            assert!(log.is_empty());
+            if journalled {
+                let kept = kept(&journal);
+                assert_eq!((kept[0].outcome(), kept[0].used.len()), (Some(Outcome::Withdrawn), 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_yes_to_a_plan_counts_for_no_later_call_that_is_another_one_by_then() {
+    for journalled in [true, false] {
+        let (log, journal, looks) = (Log::new(), MemoryJournal::new(), Arc::default());
+        let moving = Moving { looks: Arc::clone(&looks), from: 2, breaks: false };
+        let rule = Approvals::new().tool("send", Approve::OncePerPlan).approver(Arc::new(moving));
+        let main = composite("main", &steps(&[("a", "send", json!({"x": 1})), ("b", "send", json!({"x": 2}))]));
+        let catalog = built(rule, [log.writes("send")], Some(main));
+        let error = match journalled {
+            true => start(&catalog, "main", json!({}), &journal).unwrap_err(),
+            false => block_on(catalog.invoke(Invocation::new("main", json!({})), ())).unwrap_err(),
+        };
+        assert_eq!((error.code(), log.tools().len()), ("catalog_changed", 1));
+        assert_eq!(*looks.lock().unwrap(), ["main/0:a", "main/1:b"]);
+    }
 }

@@ -51,6 +51,91 @@ fn the_client_that_called_is_asked_and_its_answer_counts() {
     assert_eq!(client.close().code, 0);
 }
 
+/// What is offered changes while the question stands; the answer is yes. Nothing is sent.
+#[test]
+fn a_yes_does_not_count_for_what_is_offered_no_more() {
+    let tool = |change: &str, by: &str| FILE.replace(change, by);
+    let audience = |words: &str| format!("{FILE}serve:\n  audiences: {{ default: {words} }}\n");
+    let changes = [
+        ("description", tool("effect: write,", "effect: write, description: Sends to everyone,")),
+        ("command", tool("sent.txt]", "sent.txt, other.txt]")),
+        ("fixed", format!("{FILE}tools:\n  send: {{ pin: {{ text: other }} }}\n")),
+        ("denied", audience("{ denied: [send] }")),
+        ("unseen", audience("{ sees: [look] }")),
+        ("gone", "sources: {}\n".to_owned()),
+    ];
+    for (name, changed) in changes {
+        for person in [false, true] {
+            let world = world(&format!("serve_changed_{name}_{person}"), "");
+            let mut client = Client::start_with(&world, "--journal runs.sqlite", &json!({"elicitation": {}}));
+            let question = asked(&mut client, "hello");
+            let before = client.names();
+            world.write("toolwright.yaml", &changed);
+            let mut reply = None;
+            // What is offered is another list, or the call has ended by itself.
+            for _ in 0..2 {
+                let message = client.message();
+                if message["id"] == 77 {
+                    reply = Some(message);
+                    break;
+                }
+                if message["method"] == "notifications/tools/list_changed" {
+                    break;
+                }
+            }
+            if person {
+                let questions = world.json("approve --journal runs.sqlite");
+                if let Some(id) = questions.pointer("/approvals/0/id").or_else(|| questions.pointer("/0/id")) {
+                    world.run(&format!("approve {} --yes --journal runs.sqlite", id.as_str().unwrap()));
+                }
+            } else {
+                let yes = json!({"action": "accept", "content": {"approve": true}});
+                client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}));
+            }
+            let reply = reply.unwrap_or_else(|| {
+                loop {
+                    let message = client.message();
+                    if message["id"] == 77 {
+                        break message;
+                    }
+                }
+            });
+            let code = &reply["result"]["_meta"]["dev.toolwright/error"]["code"];
+            assert_eq!(code, "catalog_changed", "{name}: {reply}, before {before:?}");
+            assert!(!world.has("sent.txt") && !world.has("other.txt"), "{name}");
+            assert_eq!(client.close().code, 0);
+            world.run("resume last --journal runs.sqlite");
+            assert!(!world.has("sent.txt") && !world.has("other.txt"), "{name}: taken up again");
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_call_is_over_and_cannot_be_approved_later() {
+    let world = world("serve_cancelled", "");
+    let mut client = Client::start_with(&world, "--journal runs.sqlite", &json!({"elicitation": {}}));
+    asked(&mut client, "hello");
+    let questions = world.json("approve --journal runs.sqlite");
+    let id = questions.pointer("/approvals/0/id").or_else(|| questions.pointer("/0/id")).unwrap_or_else(|| panic!("{questions}"));
+    let id = id.as_str().unwrap().to_owned();
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}));
+    assert_eq!(client.message()["method"], "notifications/cancelled", "the question is taken back");
+    client.ask("ping", &json!({}));
+    let open = |world: &World| world.json("approve --journal runs.sqlite").to_string().contains(&id);
+    for _ in 0..100 {
+        if !open(&world) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(!open(&world), "nothing waits for an answer");
+    let yes = world.run(&format!("approve {id} --yes --journal runs.sqlite"));
+    assert_ne!(yes.code, 0, "{}", yes.out);
+    assert_eq!(client.close().code, 0);
+    world.run("resume last --journal runs.sqlite");
+    assert!(!world.has("sent.txt"), "nothing was sent");
+}
+
 #[test]
 fn who_cannot_be_asked_leaves_the_run_to_a_person() {
     let world = world("serve_later", "");

@@ -14,12 +14,15 @@ use toolwright::Text;
 use super::job::Job;
 use crate::server::ServerLimits;
 use crate::server::message::Id;
+use crate::server::offer::Offer;
 
 /// The tables.
 #[derive(Default)]
 pub(crate) struct Desk {
     book: Mutex<Book>,
     limits: OnceLock<ServerLimits>,
+    /// What is offered now.
+    offer: Mutex<Option<Arc<Offer>>>,
     /// Requests of ours to clients, counted.
     asked: AtomicU64,
     closed: AtomicBool,
@@ -78,6 +81,16 @@ impl Desk {
 
     pub(crate) fn limits(&self) -> ServerLimits {
         self.limits.get().copied().unwrap_or_default()
+    }
+
+    /// Something else is offered from now on.
+    pub(crate) fn offers(&self, offer: &Arc<Offer>) {
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some(offer.clone());
+    }
+
+    /// What is offered now.
+    pub(crate) fn offer(&self) -> Option<Arc<Offer>> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

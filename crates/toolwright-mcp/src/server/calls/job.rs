@@ -16,6 +16,7 @@ use super::render::{self, Reader};
 use super::tasks::Task;
 use crate::server::caller::Caller;
 use crate::server::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RESOURCE_NOT_FOUND, RpcError};
+use crate::server::offer::Offer;
 use crate::server::request::{LogLevel, Request, Terms, complete};
 
 /// A call.
@@ -27,6 +28,8 @@ pub(crate) struct Job {
     pub(crate) what: What,
     /// Its run is that of an idempotency key: it goes on when nobody waits, and is found by the key.
     pub(crate) keyed: bool,
+    /// What was offered when it began; nothing for a request that is passed on.
+    pub(crate) offer: Option<Arc<Offer>>,
     /// Its run is kept in a journal.
     pub(crate) journaled: bool,
     pub(crate) cancel: CancelSource,
@@ -107,7 +110,7 @@ impl Job {
             outcome: None,
             track: Track::default(),
         };
-        Self { run, caller, what, keyed: false, journaled: false, cancel: CancelSource::new(), inner: Mutex::new(inner) }
+        Self { run, caller, what, keyed: false, offer: None, journaled: false, cancel: CancelSource::new(), inner: Mutex::new(inner) }
     }
 
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -156,7 +159,7 @@ impl Job {
         self.deliver(desk, &mut inner);
         let found_again = self.keyed && matches!(leaving, Leaving::Gone);
         let lost = inner.waiters.is_empty() && !found_again && inner.task.is_none() && inner.state.is_none();
-        if lost && inner.outcome.is_none() && !inner.leave_approvals() {
+        if lost && inner.outcome.is_none() {
             inner.cancelled = true;
             drop(inner);
             self.cancel.cancel();

@@ -264,13 +264,11 @@ impl Inner {
     }
 
     /// Approvals that wait are left to whoever answers them elsewhere. `false`: none waits.
-    pub(super) fn leave_approvals(&mut self) -> bool {
+    pub(super) fn leave_approvals(&mut self) {
         let left: Vec<Open> = self.open.extract_if(.., |question| question.by == AskedBy::Approval).collect();
-        let any = !left.is_empty();
         for question in left {
-            let _ = question.answer.send(Answered::Refused { code: METHOD_NOT_FOUND, message: "the client has gone".to_owned() });
+            let _ = question.answer.send(Answered::Refused { code: METHOD_NOT_FOUND, message: "the server is stopping".to_owned() });
         }
-        any
     }
 
     pub(crate) fn asks(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::server::message::Id;
 use crate::server::outlet::{Outlet, Reply};
 use crate::server::request::{Request, Terms};
 use crate::server::version::Version;
-use crate::server::{ApprovalAsking, Askers, Caller, ServerLimits, ServerOptions};
+use crate::server::{ApprovalAsking, Askers, Caller, Offer, ServerLimits, ServerOptions};
 use crate::upstream::{Answered, Asked, Question, Questions};
 
 mod asking;
@@ -145,7 +145,8 @@ impl Bench {
 
     pub(super) fn call(&self, client: &Arc<Client>, terms: &Arc<Terms>, id: i64, tool: &str, params: Value) -> Arc<Tape> {
         let tape = Arc::new(Tape::default());
-        self.calls.start(self.catalog.clone(), Needs::default(), tool.into(), request(client, terms, id, "tools/call", params, &tape));
+        let offer = Arc::new(Offer::new(self.catalog.clone()));
+        self.calls.start(&offer, Needs::default(), tool.into(), request(client, terms, id, "tools/call", params, &tape));
         tape
     }
 

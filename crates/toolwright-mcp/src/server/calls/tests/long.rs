@@ -86,7 +86,7 @@ async fn a_task_asks_through_its_id_one_answer_after_the_other_and_watchers_hear
     let tape = Arc::new(Tape::default());
     let asks = json!({ "arguments": { "moments": [[ask("a"), ask("b")]], "wait": true } });
     let call = request(&bench.single(""), &with_tasks(), 1, "tools/call", asks, &tape);
-    bench.calls.start(late(&bench), Needs::default(), "late".into(), call);
+    bench.calls.start(&Arc::new(crate::server::Offer::new(late(&bench))), Needs::default(), "late".into(), call);
     let task = tape.result().await;
     let id = task.get("taskId").unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
