@@ -2,6 +2,7 @@
 //! the file stays as it is, comments and layout too; what could not be read again afterwards is not done.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use toolwright::Value;
@@ -61,6 +62,13 @@ impl Form {
     /// # Errors
     /// In words, when the file cannot be read, or nothing can be put there without changing something else.
     pub(crate) fn set(self, text: &str, section: &str, name: &str, value: &Value) -> Result<String, String> {
+        match of_crlf(text) {
+            Some(text) => self.set_lines(&text, section, name, value).map(|text| to_crlf(&text)),
+            None => self.set_lines(text, section, name, value),
+        }
+    }
+
+    fn set_lines(self, text: &str, section: &str, name: &str, value: &Value) -> Result<String, String> {
         let wanted = |before: &Value| with(before, section, |inner| with_member(inner, name, Some(value)));
         let Some(root) = self.read(text)? else {
             let whole = Value::object([(section, Value::object([(name, value.clone())]))]);
@@ -98,6 +106,13 @@ impl Form {
     /// # Errors
     /// As [`Form::set`].
     pub(crate) fn unset(self, text: &str, section: &str, name: &str) -> Result<Option<String>, String> {
+        match of_crlf(text) {
+            Some(text) => Ok(self.unset_lines(&text, section, name)?.map(|text| to_crlf(&text))),
+            None => self.unset_lines(text, section, name),
+        }
+    }
+
+    fn unset_lines(self, text: &str, section: &str, name: &str) -> Result<Option<String>, String> {
         let Some(root) = self.read(text)? else { return Ok(None) };
         let Some(entry) = root.get(section).and_then(|section| section.entry(name)) else { return Ok(None) };
         let plain = self.plain(text);
@@ -138,7 +153,7 @@ impl Form {
     fn inserted(self, text: &str, map: &Node, name: &str, value: &Value) -> String {
         let last = map.entries().and_then(<[Entry]>::last);
         let Some(last) = last else { return self.first(text, map, name, value) };
-        let end = last.value.span.end.max(last.key_span.end);
+        let end = content_end(text, last);
         let indent = indent_of(text, map.entries().and_then(<[Entry]>::first).unwrap_or(last));
         if !is_flow(text, map) {
             let lines = block(&Value::object([(name, value.clone())]), &indent);
@@ -186,6 +201,30 @@ impl Form {
         let at = line_end(text, entry.value.span.end.max(entry.key_span.end));
         let tail = text.get(at..).unwrap_or_default();
         format!("{head}{}{}", lines.trim_start(), tail.strip_prefix('\n').unwrap_or(tail))
+    }
+}
+
+/// The text with line feeds alone, when every line of it ends with a carriage return and a line feed.
+fn of_crlf(text: &str) -> Option<String> {
+    let (lines, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
+    (crlf > 0 && crlf == lines).then(|| text.replace("\r\n", "\n"))
+}
+
+fn to_crlf(text: &str) -> String {
+    text.replace('\n', "\r\n")
+}
+
+/// The text of a file; `None` when there is none.
+///
+/// # Errors
+/// When it cannot be read, or is no regular file: opening a pipe would wait for its other end.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(path) {
+        Ok(kind) if kind.is_file() => fs::read_to_string(path).map(Some),
+        Ok(kind) if kind.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(_) => Err(io::Error::other("it is no regular file (a pipe or a device, perhaps)")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -243,7 +282,7 @@ pub(crate) fn write(path: &Path, before: Option<&str>, after: &str) -> Result<()
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     }
-    let now = fs::read_to_string(path).ok();
+    let now = read(path).map_err(|error| error.to_string())?;
     if now.as_deref() != before {
         return Err("somebody else changed it since it was read".to_owned());
     }
@@ -259,6 +298,12 @@ fn is_null(node: &Node) -> bool {
 /// Whether a mapping is written with braces.
 fn is_flow(text: &str, map: &Node) -> bool {
     matches!(map.kind, Kind::Map(_)) && text.get(map.span.start..).is_some_and(|rest| rest.starts_with('{'))
+}
+
+/// Where the last thing ends that an entry says: what is written in lines ends where the next thing begins, behind comments.
+fn content_end(text: &str, entry: &Entry) -> usize {
+    let inner = entry.value.entries().and_then(<[Entry]>::last).filter(|_| !is_flow(text, &entry.value));
+    inner.map_or(entry.value.span.end, |inner| content_end(text, inner)).max(entry.key_span.end)
 }
 
 /// The blanks before an entry on its line.
@@ -430,6 +475,22 @@ mod tests {
             let gone = Form::Json.unset(&again, "mcpServers", "new").unwrap().unwrap();
             assert!(Form::Json.read(&gone).unwrap().unwrap().get("mcpServers").unwrap().get("new").is_none(), "{gone}");
         }
+    }
+
+    #[test]
+    fn line_ends_stay() {
+        let yaml = "# hi\nsources:\n  # inner\n  l: # x\n    url: http://x\n# tail\n";
+        let json = "{\n  // mine\n  \"sources\": {\n    \"l\": 1 // x\n  }\n}\n";
+        for (form, text) in [(Form::Yaml, yaml), (Form::Json, json), (Form::Json, "{\n  \"sources\": {\n  }\n}\n")] {
+            let after = form.set(text, "sources", "new", &entry()).unwrap();
+            let crlf = text.replace('\n', "\r\n");
+            let kept = form.set(&crlf, "sources", "new", &entry()).unwrap();
+            assert_eq!(kept, after.replace('\n', "\r\n"), "{text}");
+            let gone = form.unset(&after, "sources", "new").unwrap().unwrap();
+            assert_eq!(form.unset(&kept, "sources", "new").unwrap().unwrap(), gone.replace('\n', "\r\n"), "{text}");
+        }
+        let after = Form::Yaml.set(&yaml.replace('\n', "\r\n"), "sources", "new", &entry()).unwrap();
+        assert!(after.ends_with("args: [\"-y\", a@1, .]\r\n# tail\r\n"), "{after:?}");
     }
 
     #[test]

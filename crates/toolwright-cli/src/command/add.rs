@@ -3,8 +3,6 @@
 
 mod entry;
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +24,7 @@ use crate::lock::{self, Kept};
 use crate::style::{cut, one_line};
 use crate::view::effect_words;
 use crate::wire;
-use entry::Entry;
+use entry::{Entry, Left};
 
 /// Adds one server, or those of another client's file.
 pub(crate) async fn add(app: &App, args: &AddArgs) -> Exit {
@@ -42,6 +40,8 @@ struct Target {
     /// `None` when there is no file yet.
     before: Option<String>,
     after: String,
+    /// What is in it that was not before.
+    entries: Vec<Entry>,
 }
 
 /// A server that was started, and what it offers.
@@ -53,25 +53,26 @@ struct Started<'c> {
 
 async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
     let usage = |(message, help): (String, String)| app.fail(vec![Finding::error(code::USAGE, message).help(help)], Exit::Usage);
-    let entries = match &args.import {
-        None => vec![entry::of_words(args, is_program).map_err(usage)?],
+    let (entries, mut left) = match &args.import {
+        None => (vec![at_home(app, entry::of_words(args, is_program).map_err(usage)?)], Vec::new()),
         Some(file) => {
-            let text = fs::read_to_string(file).map_err(|error| {
-                usage((format!("`{}` cannot be read: {error}", file.display()), "name the file of a client".to_owned()))
-            })?;
-            let (entries, left) = entry::of_file(&text, &args.what, args.trust).map_err(usage)?;
-            left.iter().for_each(|why| app.output.note(&format!("note: {}\n", one_line(why))));
-            entries
+            let cannot = |why: String| (format!("`{}` cannot be read: {why}", file.display()), "name the file of a client".to_owned());
+            let text = amend::read(file).map_err(|error| usage(cannot(error.to_string())))?;
+            let text = text.ok_or_else(|| usage(cannot("there is no such file".to_owned())))?;
+            entry::of_file(&text, &args.what, args.trust).map_err(usage)?
         }
     };
-    let entries = if args.import.is_none() { entries.into_iter().map(|entry| at_home(app, entry)).collect() } else { entries };
-    let target = target(app, &entries)?;
-    let config = config(app, &target, &entries)?;
-    let sources: Vec<&Source> = config.sources.iter().filter(|source| entries.iter().any(|entry| entry.name == source.name)).collect();
-    let started = match args.no_start {
-        true => Vec::new(),
+    let (mut target, config) = fitting(app, args, entries, &mut left)?;
+    let new = |source: &&Source| target.entries.iter().any(|entry| entry.name == source.name);
+    let sources: Vec<&Source> = config.sources.iter().filter(new).collect();
+    let (started, silent) = match args.no_start {
+        true => (Vec::new(), Vec::new()),
         false => started(app, &config, &sources).await?,
     };
+    if !silent.is_empty() {
+        let others = leave_out(app, args, target.entries, silent, Exit::ToolFailed, &mut left)?;
+        target = target_of(app, args, others, &mut left)?;
+    }
     let change = Change { name: &target.name, before: target.before.as_deref().unwrap_or_default(), after: &target.after };
     if !args.yes {
         app.output.error(&change.shown(app.output.err, &config.secrets));
@@ -86,7 +87,7 @@ async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
     if locked {
         keep(app, &config, &target, &started)?;
     }
-    Ok(done(app, &target, &entries, &started, locked))
+    Ok(done(app, &target, &left, &started, locked))
 }
 
 /// Whether there is a program of that name in `PATH`.
@@ -103,8 +104,8 @@ fn at_home(app: &App, entry: Entry) -> Entry {
     let path = app.project_path().unwrap_or_else(|| PathBuf::from("toolwright.yaml"));
     let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
     let (Some(folder), Ok(here)) = (folder, std::env::current_dir()) else { return entry };
-    let folder = fs::canonicalize(&folder).unwrap_or(folder);
-    let here = fs::canonicalize(&here).unwrap_or(here);
+    let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
+    let here = std::fs::canonicalize(&here).unwrap_or(here);
     let cwd = match here.strip_prefix(&folder) {
         Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
         Ok(below) => below.display().to_string(),
@@ -115,8 +116,48 @@ fn at_home(app: &App, entry: Entry) -> Entry {
     Entry { value, ..entry }
 }
 
-/// The file with the entries in it.
-fn target(app: &App, entries: &[Entry]) -> Result<Target, Exit> {
+/// What is wrong with entries, by their names.
+type Wrong = Vec<(String, Finding)>;
+
+/// The entries without those with which something is wrong. Only servers of another client's file are left out one by one.
+///
+/// # Errors
+/// When none is left, or only one was wanted; that is told already.
+fn leave_out(app: &App, args: &AddArgs, entries: Vec<Entry>, wrong: Wrong, exit: Exit, left: &mut Vec<Left>) -> Result<Vec<Entry>, Exit> {
+    let (bad, good): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| wrong.iter().any(|(name, _)| *name == entry.name));
+    if args.import.is_none() || good.is_empty() {
+        tell(app, left);
+        return Err(app.fail(wrong.into_iter().map(|(_, finding)| finding).collect(), exit));
+    }
+    left.extend(bad.into_iter().map(|entry| {
+        let why = wrong.iter().filter(|(name, _)| *name == entry.name).map(|(_, finding)| match &finding.help {
+            Some(help) => format!("{} ({help})", finding.message),
+            None => finding.message.clone(),
+        });
+        Left { why: why.collect::<Vec<_>>().join("; "), name: entry.name, exit: Some(exit) }
+    }));
+    Ok(good)
+}
+
+/// What was left out, and why.
+fn tell(app: &App, left: &[Left]) {
+    left.iter().for_each(|left| app.output.error(&format!("`{}` was left out: {}\n", one_line(&left.name), one_line(&left.why))));
+}
+
+/// The file with those entries in it that can be used, and the configuration that it then is.
+fn fitting(app: &App, args: &AddArgs, mut entries: Vec<Entry>, left: &mut Vec<Left>) -> Result<(Target, Config), Exit> {
+    loop {
+        let target = target_of(app, args, entries, left)?;
+        let (config, wrong) = config(app, &target)?;
+        if wrong.is_empty() {
+            return Ok((target, config));
+        }
+        entries = leave_out(app, args, target.entries, wrong, Exit::DoesNotCheck, left)?;
+    }
+}
+
+/// The file with the entries in it; of another client's servers, without those whose name is taken.
+fn target_of(app: &App, args: &AddArgs, wanted: Vec<Entry>, left: &mut Vec<Left>) -> Result<Target, Exit> {
     let path = app.project_path().unwrap_or_else(|| PathBuf::from("toolwright.yaml"));
     let name = path.display().to_string();
     let not_changed = |why: String| {
@@ -126,45 +167,65 @@ fn target(app: &App, entries: &[Entry]) -> Result<Target, Exit> {
     if let Some(why) = crate::ownership::planted(&path).filter(|_| app.common.file.is_none()) {
         return Err(not_changed(format!("nobody named it, and {why}")));
     }
-    let before = match fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(not_changed(error.to_string())),
-    };
+    let before = amend::read(&path).map_err(|error| not_changed(error.to_string()))?;
     let form = Form::of(&path);
     let mut after = before.clone().unwrap_or_default();
-    for entry in entries {
+    let mut entries = Vec::new();
+    for entry in wanted {
         let root = form.read(&after).map_err(not_changed)?;
         let taken = |section: &str| root.as_ref().and_then(|root| root.get(section)?.get(&entry.name)).is_some();
         if taken("sources") || taken("mcpServers") {
-            let finding = Finding::error(code::DUPLICATE_ID, format!("`{name}` has a source `{}` already", entry.name));
+            let why = format!("`{name}` has a source `{}` already", entry.name);
+            if args.import.is_some() {
+                left.push(Left { name: entry.name, why, exit: Some(Exit::Usage) });
+                continue;
+            }
+            let finding = Finding::error(code::DUPLICATE_ID, why);
             return Err(app.fail(vec![finding.help("give this one another name with `--name`")], Exit::Usage));
         }
         after = form.set(&after, "sources", &entry.name, &entry.value).map_err(not_changed)?;
+        entries.push(entry);
     }
-    Ok(Target { path, name, before, after })
+    if entries.is_empty() {
+        tell(app, left);
+        let finding = Finding::error(code::USAGE, "no server is left that could be added").help("nothing was written");
+        return Err(app.fail(vec![finding], Exit::Usage));
+    }
+    Ok(Target { path, name, before, after, entries })
 }
 
-/// The configuration as it will be; mistakes in the new entries are told.
-fn config(app: &App, target: &Target, entries: &[Entry]) -> Result<Config, Exit> {
+/// The configuration as it will be, and the mistakes in the new entries.
+fn config(app: &App, target: &Target) -> Result<(Config, Wrong), Exit> {
     let text = SourceText::new(target.name.as_str(), target.after.as_str());
     let mut config = app.config_of(&target.path, &text).map_err(|finding| app.fail(vec![*finding], Exit::Usage))?;
     add_locks(&mut config);
-    let new = |finding: &&Finding| match &finding.owner {
-        Owner::Source(name) => entries.iter().any(|entry| entry.name == *name),
+    let new = |finding: &Finding| match &finding.owner {
+        Owner::Source(name) => target.entries.iter().any(|entry| entry.name == *name).then(|| name.clone()),
         // What was wrong before is not this command's affair; a file that cannot be read at all was told.
-        _ => false,
+        _ => None,
     };
-    let wrong = config.findings.iter().filter(|finding| finding.severity == Severity::Error).filter(new).cloned();
-    let wrong: Vec<Finding> = wrong.map(|finding| finding.map_text(|text| config.secrets.mask(text))).collect();
-    if wrong.is_empty() { Ok(config) } else { Err(app.fail(wrong, Exit::DoesNotCheck)) }
+    let errors = config.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let wrong = errors.filter_map(|finding| Some((new(finding)?, finding.clone())));
+    let wrong = wrong.map(|(name, finding)| {
+        let mut finding = finding.map_text(|text| config.secrets.mask(text));
+        // The place is in a text that nobody has: it was not written.
+        (finding.labels, finding.edit) = (Vec::new(), None);
+        if !finding.message.contains(&name) {
+            finding.message = format!("the source `{name}`: {}", finding.message);
+        }
+        (name, finding)
+    });
+    let wrong = wrong.collect();
+    Ok((config, wrong))
 }
 
 /// Starts the servers, asks them what they offer, and ends them again.
 ///
+/// Gives those that did not start, too.
+///
 /// # Errors
-/// When one does not start; that is told already.
-async fn started<'c>(app: &App, config: &'c Config, sources: &[&'c Source]) -> Result<Vec<Started<'c>>, Exit> {
+/// When it is interrupted; that is told already.
+async fn started<'c>(app: &App, config: &'c Config, sources: &[&'c Source]) -> Result<(Vec<Started<'c>>, Wrong), Exit> {
     let servers = sources.iter().filter_map(|source| match &source.kind {
         SourceKind::Server(entry) => Some((*source, Upstream::new(wire::server(config, source, entry)))),
         SourceKind::Commands(_) | SourceKind::Off { .. } => None,
@@ -183,14 +244,14 @@ async fn started<'c>(app: &App, config: &'c Config, sources: &[&'c Source]) -> R
             Ok(listing) => started.push(Started { source, listing, capabilities }),
             Err(error) => {
                 let help = error.help.clone().map(|help| format!("{help}; ")).unwrap_or_default();
-                let help = format!("{help}nothing was written; `--no-start` writes it without starting it");
+                let help = format!("{help}it was not written; `--no-start` writes it without starting it");
                 let finding =
                     Finding::error(code::SOURCE_UNAVAILABLE, format!("the source `{}` is not there: {error}", source.name)).help(help);
-                silent.push(finding.map_text(|text| config.secrets.mask(text)));
+                silent.push((source.name.clone(), finding.map_text(|text| config.secrets.mask(text))));
             }
         }
     }
-    if silent.is_empty() { Ok(started) } else { Err(app.fail(silent, Exit::ToolFailed)) }
+    Ok((started, silent))
 }
 
 /// Columns of a description that are shown.
@@ -242,12 +303,15 @@ fn keep(app: &App, config: &Config, target: &Target, started: &[Started<'_>]) ->
     file.keep(asked.collect(), &there).map_err(fail)
 }
 
-fn done(app: &App, target: &Target, entries: &[Entry], started: &[Started<'_>], locked: bool) -> Exit {
+fn done(app: &App, target: &Target, left: &[Left], started: &[Started<'_>], locked: bool) -> Exit {
     let tools = |name: &str| started.iter().find(|started| started.source.name == name).map(|started| started.listing.tools.len());
+    let (entries, exit) = (&target.entries, left.iter().find_map(|left| left.exit).unwrap_or(Exit::Ok));
+    tell(app, left);
     if app.output.format == Format::Json {
+        let left: Vec<_> = left.iter().map(|left| json!({"name": left.name, "why": left.why})).collect();
         let sources = entries.iter().map(|entry| json!({"name": entry.name, "tools": tools(&entry.name)}));
-        app.output.json(&json!({"file": target.name, "added": sources.collect::<Vec<_>>(), "locked": locked}));
-        return Exit::Ok;
+        app.output.json(&json!({"file": target.name, "added": sources.collect::<Vec<_>>(), "leftOut": left, "locked": locked}));
+        return exit;
     }
     for entry in entries {
         let offers = tools(&entry.name).map(|tools| format!(", {tools} tools")).unwrap_or_default();
@@ -257,7 +321,7 @@ fn done(app: &App, target: &Target, entries: &[Entry], started: &[Started<'_>], 
         true => app.output.note("what it says about its tools is kept in toolwright.lock\n"),
         false => app.output.note("`toolwright lock` keeps what it says about its tools\n"),
     }
-    Exit::Ok
+    exit
 }
 
 impl App {

@@ -2,6 +2,7 @@
 //! keeps the file as it was beside it.
 
 mod clients;
+mod toml;
 
 use std::fs;
 use std::io;
@@ -43,7 +44,7 @@ fn connected(app: &App, args: &ConnectArgs) -> Result<Exit, Exit> {
         let help = "nothing was written; `--print` shows the entry, to put it in by hand";
         app.fail(vec![Finding::error(code::NOT_CHANGED, format!("`{name}` was not changed: {why}")).help(help)], Exit::Usage)
     };
-    let before = read(&path).map_err(|error| not_changed(error.to_string()))?;
+    let before = amend::read(&path).map_err(|error| not_changed(error.to_string()))?;
     let text = before.clone().unwrap_or_default();
     let after = match args.remove {
         true => written.unset(&text, &args.name),
@@ -83,14 +84,6 @@ fn printed(written: Written, name: &str, entry: &Value) -> String {
     match written {
         Written::Json(section) => format!("{}\n", Value::object([(section, Value::object([(name, entry.clone())]))]).to_json_pretty()),
         Written::Toml(_) => written.set("", name, entry).unwrap_or_default(),
-    }
-}
-
-fn read(path: &Path) -> io::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

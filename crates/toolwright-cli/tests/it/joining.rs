@@ -22,7 +22,10 @@ fn a_server_is_started_shown_and_written_once_somebody_agrees() {
     assert!(!world.has("toolwright.yaml"));
     let added = world.run("add sh small-server.sh --yes --lock");
     assert_eq!((added.code, added.out.as_str()), (0, "added `small` to toolwright.yaml, 4 tools\n"), "{}", added.err);
-    assert_eq!(world.read("toolwright.yaml"), "sources:\n  small:\n    command: sh\n    args: [small-server.sh]\n    trust: lock\n    cwd: .\n");
+    assert_eq!(
+        world.read("toolwright.yaml"),
+        "sources:\n  small:\n    command: sh\n    args: [small-server.sh]\n    trust: lock\n    cwd: .\n"
+    );
     assert_eq!(world.run("diff").out, "nothing is different\n");
     assert_eq!(world.run("run small_show").out, "hello\n");
     let again = world.run("add sh small-server.sh --yes");
@@ -38,7 +41,8 @@ fn comments_and_layout_stay() {
     assert_eq!(world.run("lock --yes").code, 0);
     let added = world.run("add --name files --env TOKEN=abcdefgh --prefix f_ --yes sh server.sh");
     assert_eq!(added.code, 0, "{}", added.err);
-    let entry = "  files:\n    command: sh\n    args: [server.sh]\n    env:\n      TOKEN: abcdefgh\n    prefix: f_\n    trust: lock\n    cwd: .\n";
+    let entry =
+        "  files:\n    command: sh\n    args: [server.sh]\n    env:\n      TOKEN: abcdefgh\n    prefix: f_\n    trust: lock\n    cwd: .\n";
     assert_eq!(world.read("toolwright.yaml"), before.replace("# always there\n", &format!("# always there\n{entry}")));
     // What is secret is not shown, and one without a value is that of the environment.
     let shown = world.run("add --name more --env TOKEN=ijklmnopq --env HOME sh server.sh");
@@ -56,7 +60,7 @@ fn what_does_not_start_is_not_written() {
     for (line, code, words) in [
         ("add --yes sh -- -c exit", 10, "`--no-start`"),
         ("add --yes no-such-program", 2, "npm:no-such-program"),
-        ("add --yes http://127.0.0.1:9/mcp", 10, "nothing was written"),
+        ("add --yes http://127.0.0.1:9/mcp", 10, "it was not written"),
         ("add --yes --no-start --env X=${NO_SUCH} sh server.sh", 20, "NO_SUCH"),
     ] {
         let done = world.run(line);
@@ -154,4 +158,79 @@ fn every_client_has_its_file_and_its_form() {
     assert_eq!(world.run("connect cursor --user --yes").code, 0);
     assert!(world.has("home/.cursor/mcp.json"));
     assert!(world.run("connect cursor --file nowhere.yaml --yes").code == 2);
+}
+
+#[test]
+fn one_bad_server_does_not_stop_the_others() {
+    let world = World::new("add_import_bad");
+    world.copy("server.sh", "server.sh");
+    world.write("toolwright.yaml", "sources:\r\n  time: {tools: {now: {argv: [date], effect: read}}}\r\n# tail\r\n");
+    world.write(
+        "client.json",
+        r#"{"mcpServers": {"input": {"command": "sh", "args": ["${input:tok}"]}, "dead": {"command": "sh", "args": ["-c", "exit 3"]},
+          "good": {"command": "sh", "args": ["server.sh"]}, "time": {"command": "x"}, "none": {}}}"#,
+    );
+    let done = world.run("add --import client.json --yes --format json");
+    assert_eq!(done.code, 20, "{}", done.err);
+    for name in ["input", "dead", "time", "none"] {
+        assert!(done.err.contains(&format!("`{name}` was left out: ")), "{name}: {}", done.err);
+    }
+    assert!(!done.err.contains("toolwright.yaml:"), "no place in a text that nobody has: {}", done.err);
+    let said = json(&done.out);
+    assert_eq!(said["added"], serde_json::json!([{"name": "good", "tools": 4}]));
+    assert_eq!(said["leftOut"].as_array().unwrap().len(), 4, "{said}");
+    let written = "  good:\r\n    command: sh\r\n    args: [server.sh]\r\n    trust: lock\r\n# tail\r\n";
+    let after = world.read("toolwright.yaml");
+    assert!(after.ends_with(written) && after.matches('\n').count() == after.matches("\r\n").count(), "{after:?}");
+    // When none is left, nothing is written.
+    let none = world.run("add --import client.json --yes dead none");
+    assert!(none.code == 10 && none.err.contains("`none` was left out"), "{}", none.err);
+    assert_eq!(world.read("toolwright.yaml"), after);
+}
+
+#[test]
+fn a_file_of_codex_keeps_all_that_is_not_ours() {
+    let world = World::new("connect_toml");
+    world.write("toolwright.yaml", "sources: {}\n");
+    let file = "home/.codex/config.toml";
+    for before in [
+        "x = \"\"\"\n[mcp_servers.toolwright]\ncommand = \"keep me\"\n\"\"\"\n[mcp_servers.a]\ncommand = \"x\"\n",
+        "x = 1\r\n[a]\r\ny=2\r\n",
+    ] {
+        world.write(file, before);
+        let done = world.run("connect codex --yes");
+        assert_eq!(done.code, 0, "{}", done.err);
+        let after = world.read(file);
+        assert!(after.starts_with(before) && after.contains("[mcp_servers.toolwright]"), "{after:?}");
+        assert_eq!(after.contains('\r'), after.matches('\n').count() == after.matches("\r\n").count(), "{after:?}");
+        assert_eq!(world.run("connect codex --remove --yes").code, 0);
+        assert_eq!(world.read(file), before);
+    }
+    for before in ["bad = = 1\n", "[[mcp_servers.toolwright]]\ncommand='x'\n"] {
+        world.write(file, before);
+        for line in ["connect codex --yes", "connect codex --remove --yes"] {
+            let done = world.run(line);
+            assert!(done.code == 2 && done.err.contains("config_not_changed"), "{line}: {}", done.err);
+            assert_eq!(world.read(file), before);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let world = World::new("connect_pipe");
+    std::fs::create_dir_all(world.dir.join(".cursor")).unwrap();
+    for pipe in [".cursor/mcp.json", "toolwright.yaml"] {
+        assert!(std::process::Command::new("mkfifo").arg(world.dir.join(pipe)).status().unwrap().success());
+    }
+    for line in ["connect cursor --yes --user --file toolwright.yaml", "add --yes --no-start npm:x", "add --import .cursor/mcp.json --yes"]
+    {
+        let done = world.run(line);
+        assert_eq!(done.code, 2, "{line}: {}", done.err);
+    }
+    std::fs::remove_file(world.dir.join("toolwright.yaml")).unwrap();
+    world.write("toolwright.yaml", "sources: {}\n");
+    let done = world.run("connect cursor --yes");
+    assert!(done.code == 2 && done.err.contains("no regular file"), "{}", done.err);
 }

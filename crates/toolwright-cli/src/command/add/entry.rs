@@ -7,12 +7,22 @@ use toolwright::Value;
 use crate::amend::Form;
 use crate::args::{AddArgs, TrustWord};
 use crate::config::yaml::Node;
+use crate::exit::Exit;
 
 /// A source to be added.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) value: Value,
+}
+
+/// A server of another client's file that is not added.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Left {
+    pub(super) name: String,
+    pub(super) why: String,
+    /// How the command ends because of it; `None` for one that nobody wants.
+    pub(super) exit: Option<Exit>,
 }
 
 /// The one that the words of the command line mean; `is_program` says whether there is a program of a name.
@@ -165,7 +175,7 @@ const SECTIONS: [&str; 3] = ["mcpServers", "servers", "context_servers"];
 ///
 /// # Errors
 /// In words and what to do, when there is none to take.
-pub(super) fn of_file(text: &str, names: &[String], word: TrustWord) -> Result<(Vec<Entry>, Vec<String>), (String, String)> {
+pub(super) fn of_file(text: &str, names: &[String], word: TrustWord) -> Result<(Vec<Entry>, Vec<Left>), (String, String)> {
     let root = Form::Json.read(text).map_err(|why| wrong(&format!("the file cannot be read: {why}"), "it is the JSON file of a client"))?;
     let section = root.as_ref().and_then(|root| SECTIONS.iter().find_map(|section| root.get(section)?.entries()));
     let help = format!("clients keep them under `{}`", SECTIONS.join("`, `"));
@@ -178,18 +188,23 @@ pub(super) fn of_file(text: &str, names: &[String], word: TrustWord) -> Result<(
     for server in section.iter().filter(|server| names.is_empty() || names.contains(&server.key)) {
         match taken_over(&server.value) {
             Ok(value) => entries.push(Entry { name: name_of(&server.key), value: joined(&value, trust(word).into_iter()) }),
-            Err(why) => left.push(format!("`{}` was left out: {why}", server.key)),
+            Err(why) => {
+                let exit = (why != SWITCHED_OFF).then_some(Exit::DoesNotCheck);
+                left.push(Left { name: server.key.clone(), why: why.to_owned(), exit });
+            }
         }
     }
     Ok((entries, left))
 }
+
+const SWITCHED_OFF: &str = "it is switched off there";
 
 /// A server as a client writes it, as a source.
 fn taken_over(node: &Node) -> Result<Value, &'static str> {
     let said = node.to_value();
     let is = |name: &str| said.get(name).and_then(Value::as_bool);
     if is("disabled") == Some(true) || is("enabled") == Some(false) {
-        return Err("it is switched off there");
+        return Err(SWITCHED_OFF);
     }
     if said.get("type").and_then(Value::as_str) == Some("sse") {
         return Err("it speaks the old SSE transport; most servers also answer streamable HTTP, often at `/mcp`");
@@ -292,7 +307,8 @@ mod tests {
                 pair("far", r#"{"url":"http://x/mcp","trust":"lock"}"#),
             ]
         );
-        assert_eq!(left.len(), 2, "{left:?}");
+        let left: Vec<(&str, bool)> = left.iter().map(|left| (left.name.as_str(), left.exit.is_some())).collect();
+        assert_eq!(left, [("off", false), ("old", true)]);
         let zed = r#"{"context_servers": {"a": {"source": "custom", "command": {"path": "p", "args": ["q"]}}, "b": {"settings": {}}}}"#;
         let (entries, left) = of_file(zed, &[], TrustWord::None).unwrap();
         assert_eq!((entries[0].value.to_json_string().as_str(), left.len()), (r#"{"command":"p","args":["q"]}"#, 1));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toolwright::Value;
 
+use super::toml;
 use crate::amend::Form;
 use crate::args::Client;
 
@@ -109,7 +110,7 @@ impl Written {
     pub(super) fn set(self, text: &str, name: &str, entry: &Value) -> Result<String, String> {
         match self {
             Self::Json(section) => Form::Json.set(text, section, name, entry),
-            Self::Toml(section) => toml_set(text, section, name, entry),
+            Self::Toml(section) => toml::set(text, section, name, entry),
         }
     }
 
@@ -120,76 +121,7 @@ impl Written {
     pub(super) fn unset(self, text: &str, name: &str) -> Result<Option<String>, String> {
         match self {
             Self::Json(section) => Form::Json.unset(text, section, name),
-            Self::Toml(section) => {
-                let without = toml_unset(text, section, name)?;
-                Ok((without != text).then_some(without))
-            }
+            Self::Toml(section) => toml::unset(text, section, name),
         }
-    }
-}
-
-/// The table put at the end. A file that writes its tables in another form is left alone.
-fn toml_set(text: &str, section: &str, name: &str, entry: &Value) -> Result<String, String> {
-    let mut out = toml_unset(text, section, name)?;
-    if !out.is_empty() {
-        out = format!("{}\n\n", out.trim_end());
-    }
-    out.push_str(&format!("[{section}.{}]\n", toml_key(name)));
-    for (key, value) in entry.as_object().into_iter().flat_map(|entry| entry.iter()) {
-        // Text and lists of texts are the same in JSON.
-        out.push_str(&format!("{key} = {}\n", value.to_json_string()));
-    }
-    Ok(out)
-}
-
-/// The text without the table and those inside it.
-fn toml_unset(text: &str, section: &str, name: &str) -> Result<String, String> {
-    let table = format!("{section}.{name}");
-    let (mut out, mut own, mut inside) = (Vec::new(), false, false);
-    for line in text.lines() {
-        let bare: String =
-            line.split('#').next().unwrap_or_default().chars().filter(|c| !c.is_whitespace() && !"\"'".contains(*c)).collect();
-        if let Some(head) = bare.strip_prefix('[') {
-            let head = head.trim_start_matches('[').trim_end_matches(']');
-            own = head == table || head.strip_prefix(&table).is_some_and(|rest| rest.starts_with('.'));
-            inside = head == section;
-        } else if bare.starts_with(&format!("{section}=")) || bare.starts_with(&format!("{section}.")) {
-            return Err(format!("it has `{section}` in a form that is not changed here: add the entry by hand (`--print` shows it)"));
-        } else if inside && (bare.starts_with(&format!("{name}=")) || bare.starts_with(&format!("{name}."))) {
-            return Err(format!("it has `{name}` in a form that is not changed here: change it by hand (`--print` shows it)"));
-        }
-        if !own {
-            out.push(line);
-        }
-    }
-    let end = if text.ends_with('\n') && !out.is_empty() { "\n" } else { "" };
-    Ok(format!("{}{end}", out.join("\n")))
-}
-
-fn toml_key(name: &str) -> String {
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if plain { name.to_owned() } else { Value::from(name).to_json_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use toolwright::json;
-
-    use super::{toml_set, toml_unset};
-
-    #[test]
-    fn a_table_is_added_replaced_and_taken_out() {
-        let before = "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"o\"\n";
-        let entry = json!({ "command": "/usr/bin/toolwright", "args": ["serve"] });
-        let added = toml_set(before, "mcp_servers", "toolwright", &entry).unwrap();
-        let table = "[mcp_servers.toolwright]\ncommand = \"/usr/bin/toolwright\"\nargs = [\"serve\"]\n";
-        assert_eq!(added, format!("{before}\n{table}"));
-        assert_eq!(toml_set(&added, "mcp_servers", "toolwright", &entry).unwrap(), added);
-        let inner = format!("{added}\n[mcp_servers.toolwright.env]\nA = \"1\"\n\n[last]\nb = 2\n");
-        let gone = toml_unset(&inner, "mcp_servers", "toolwright").unwrap();
-        assert!(gone.starts_with(before.trim_end()) && gone.ends_with("[last]\nb = 2\n") && !gone.contains("toolwright"), "{gone}");
-        assert_eq!(toml_unset(before, "mcp_servers", "toolwright").unwrap(), before);
-        assert!(toml_set("mcp_servers = {}\n", "mcp_servers", "toolwright", &entry).is_err());
-        assert!(toml_set("[mcp_servers]\ntoolwright = {}\n", "mcp_servers", "toolwright", &entry).is_err());
     }
 }
