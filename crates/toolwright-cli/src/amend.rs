@@ -303,7 +303,9 @@ fn is_flow(text: &str, map: &Node) -> bool {
 /// Where the last thing ends that an entry says: what is written in lines ends where the next thing begins, behind comments.
 fn content_end(text: &str, entry: &Entry) -> usize {
     let inner = entry.value.entries().and_then(<[Entry]>::last).filter(|_| !is_flow(text, &entry.value));
-    inner.map_or(entry.value.span.end, |inner| content_end(text, inner)).max(entry.key_span.end)
+    let end = inner.map_or(entry.value.span.end, |inner| content_end(text, inner));
+    // Blank lines behind a text in lines are nobody's.
+    text.get(..end).map_or(end, |said| said.trim_end().len()).max(entry.key_span.end)
 }
 
 /// The blanks before an entry on its line.
