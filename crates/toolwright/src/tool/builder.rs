@@ -232,7 +232,7 @@ impl<R: Runtime> ToolBuilder<R> {
     /// ```
     /// use toolwright::{Invocation, Registry, json, tool};
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-    /// let kept = tool("old", "Was looked at before").reads().input_schema(json!({ "type": "strnig" })).schemas_accepted();
+    /// let kept = tool("old", "Was looked at before").reads().input_schema(json!({ "type": "object", "properties": { "a": { "type": "strnig" } } })).schemas_accepted();
     /// let catalog = Registry::new().with(kept.run_json(|input, _call| async move { Ok(input) }))?.seal();
     /// let refused = catalog.invoke(Invocation::new("old", json!({})), ()).await;
     /// assert_eq!(refused.err().ok_or("it accepts nothing")?.code(), "invalid_input");
