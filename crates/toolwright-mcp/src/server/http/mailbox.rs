@@ -162,7 +162,9 @@ impl Mailbox {
     pub(super) fn is_open(&self, stream: u64) -> bool {
         let state = self.state();
         let found = state.streams.get(&stream);
-        !state.closed && found.is_some_and(|found| found.done.is_none() && (self.rules.replay || found.reader != 0))
+        // Before its first reader came it is as open as any: a subscription is acknowledged before it is read.
+        let read = |found: &Stream| self.rules.replay || found.readers == 0 || found.reader != 0;
+        !state.closed && found.is_some_and(|found| found.done.is_none() && read(found))
     }
 
     /// The newest event of a stream that was read.
