@@ -63,9 +63,6 @@ const ABOVE_IDLE: u64 = 100 * MEGABYTE;
 /// How much more may be in memory in the last quarter than in the second one.
 const GROWTH: u64 = 5 * MEGABYTE;
 
-/// From how long on growth says something: before, what is kept for clients that come back is still being filled up to its bounds.
-const GROWTH_AFTER_SECONDS: u64 = 60;
-
 const MEGABYTE: u64 = 1_000_000;
 
 /// Files that a process may have open, per session, at each end.
@@ -127,9 +124,6 @@ fn soak(options: &Options) -> Result<Vec<String>, String> {
     let work = Work::default();
     let memory = busy(options, &served, sessions, &mut quiet, &work)?;
     let mut problems = verdict(idle, &memory, &work);
-    if options.seconds < GROWTH_AFTER_SECONDS {
-        problems.retain(|problem| !problem.starts_with("memory grew"));
-    }
     if !served.is_alive() {
         return Err(format!("it has died: {}", served.said()));
     }
