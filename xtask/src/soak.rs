@@ -120,6 +120,7 @@ fn soak(options: &Options) -> Result<Vec<String>, String> {
         sessions.push(Session::open(&served).map_err(|why| format!("session {number}: {why}"))?);
     }
     println!("{} sessions are open: {} MB", sessions.len(), served.memory()? / MEGABYTE);
+    settle(&served, options.busy)?;
     let mut quiet = sessions.split_off(options.busy);
     let work = Work::default();
     let memory = busy(options, &served, sessions, &mut quiet, &work)?;
@@ -170,6 +171,39 @@ fn warm(served: &Served) -> Result<(), String> {
     client.end_session()?;
     std::thread::sleep(Duration::from_secs(1));
     Ok(())
+}
+
+/// Calls until the journal's page cache, which has a bound, is full: what grows afterwards has none.
+fn settle(served: &Served, callers: usize) -> Result<(), String> {
+    let mut before = served.memory()?;
+    for _ in 0..BURSTS_MAX {
+        std::thread::scope(|scope| {
+            let calling: Vec<_> = (0..callers).map(|_| scope.spawn(|| burst(served))).collect();
+            calling.into_iter().try_for_each(|calling| calling.join().unwrap_or_else(|_| Err("a caller broke down".to_owned())))
+        })?;
+        let now = served.memory()?;
+        if now <= before + SETTLED {
+            println!("settled: {} MB", now / MEGABYTE);
+            return Ok(());
+        }
+        before = now;
+    }
+    Err(format!("memory does not settle: it still grows at {} MB", before / MEGABYTE))
+}
+
+/// How often callers call together before memory has to stand still.
+const BURSTS_MAX: u32 = 24;
+const BURST: Duration = Duration::from_secs(5);
+/// How much memory may rise in a burst and still stand still.
+const SETTLED: u64 = MEGABYTE;
+
+fn burst(served: &Served) -> Result<(), String> {
+    let mut client = served.client(Era::Sessions)?;
+    let until = Instant::now() + BURST;
+    while Instant::now() < until {
+        client.call_well("twice", &json!({ "text": "settle" }))?;
+    }
+    client.end_session().map(drop)
 }
 
 /// A session with its standing stream.
