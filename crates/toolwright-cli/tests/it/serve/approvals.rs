@@ -51,6 +51,57 @@ fn the_client_that_called_is_asked_and_its_answer_counts() {
     assert_eq!(client.close().code, 0);
 }
 
+/// What the messages of the server come to: the reply to the call that asked.
+fn ended(client: &mut Client) -> Value {
+    loop {
+        let message = client.message();
+        if message["id"] == 77 && message.get("method").is_none() {
+            return message;
+        }
+    }
+}
+
+#[test]
+fn a_question_about_what_is_offered_no_more_ends_and_nothing_runs() {
+    let tool = |change: &str, by: &str| FILE.replace(change, by);
+    let audience = |words: &str| format!("{FILE}serve:\n  audiences: {{ default: {words} }}\n");
+    let changes = [
+        ("description", tool("effect: write,", "effect: write, description: Sends to everyone,")),
+        ("pinned", format!("{FILE}tools:\n  send: {{ pin: {{ text: other }} }}\n")),
+        ("denied", audience("{ denied: [send] }")),
+        ("unseen", audience("{ sees: [look*] }")),
+        ("gone", "sources: {}\n".to_owned()),
+    ];
+    for (name, changed) in changes {
+        let world = world(&format!("serve_changed_{name}"), "");
+        let mut client = Client::start_with(&world, "--journal runs.sqlite", &json!({"elicitation": {}}));
+        let question = asked(&mut client, "hello");
+        world.write("toolwright.yaml", &changed);
+        let reply = ended(&mut client);
+        assert_eq!(reply["result"]["_meta"]["dev.toolwright/error"]["code"], "catalog_changed", "{name}: {reply}");
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}}));
+        client.ask("ping", &json!({}));
+        assert_eq!(client.close().code, 0);
+        world.run("resume last --journal runs.sqlite");
+        assert!(!world.has("sent.txt"), "{name}");
+    }
+}
+
+#[test]
+fn a_cancelled_call_cannot_be_approved_later() {
+    let world = world("serve_cancelled", "");
+    let mut client = Client::start_with(&world, "--journal runs.sqlite", &json!({"elicitation": {}}));
+    asked(&mut client, "hello");
+    let open = |world: &World| world.json("approve --journal runs.sqlite").as_array().unwrap().len();
+    assert_eq!(open(&world), 1);
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}));
+    client.ask("ping", &json!({}));
+    assert_eq!(client.close().code, 0);
+    assert_eq!(open(&world), 0, "nothing waits for an answer");
+    world.run("resume last --journal runs.sqlite");
+    assert!(!world.has("sent.txt"), "nothing was sent");
+}
+
 #[test]
 fn who_cannot_be_asked_leaves_the_run_to_a_person() {
     let world = world("serve_later", "");
@@ -60,7 +111,7 @@ fn who_cannot_be_asked_leaves_the_run_to_a_person() {
     assert!(!world.has("sent.txt"), "nothing was sent");
     assert_eq!(client.close().code, 0);
     let questions = world.json("approve --journal runs.sqlite");
-    let id = questions.pointer("/approvals/0/id").or_else(|| questions.pointer("/0/id")).unwrap_or_else(|| panic!("{questions}"));
+    let id = questions.pointer("/0/id").unwrap_or_else(|| panic!("{questions}"));
     let yes = world.run(&format!("approve {} --yes --journal runs.sqlite", id.as_str().unwrap()));
     assert_eq!(yes.code, 0, "{}", yes.err);
     let resumed = world.run("resume last --journal runs.sqlite");
