@@ -76,7 +76,7 @@ struct Seen {
 /// let catalog = Registry::new().with(send)?.seal();
 /// let guests = Audience::default().denied(["send"]);
 /// let surface = Surface::build(&catalog, &guests, &Profile::default(), Generation::Sessionless, 100);
-/// assert_eq!(surface.left_out()[0].code, "denied");
+/// assert_eq!(surface.left_out()[0].cause, "denied");
 /// # Ok::<(), toolwright::RegisterError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct LeftOut {
     /// The tool's id.
     pub tool: Text,
     /// `hidden`, `not_seen`, `denied`, `uses_denied`, `other_audience`, `conditional`, `schema_rejected` or `too_many_tools`.
-    pub code: &'static str,
+    pub cause: &'static str,
     /// In words.
     pub reason: String,
 }
@@ -165,7 +165,7 @@ impl Surface {
             };
             match written {
                 Ok(text) => builder.listed.push(Listed { entry, name, text }),
-                Err((code, reason)) => builder.surface.left_out.push(LeftOut { tool: id, code, reason }),
+                Err((cause, reason)) => builder.surface.left_out.push(LeftOut { tool: id, cause, reason }),
             }
         }
         builder.crowd(profile);
@@ -290,7 +290,7 @@ impl Builder<'_> {
             let reason = format!(
                 "there are {count} tools, and `{name}` takes {max}: composites come first, then tools in their order; choose with `sees` or `hidden`"
             );
-            self.surface.left_out.push(LeftOut { tool: listed.entry.id().into(), code: "too_many_tools", reason });
+            self.surface.left_out.push(LeftOut { tool: listed.entry.id().into(), cause: "too_many_tools", reason });
         }
     }
 

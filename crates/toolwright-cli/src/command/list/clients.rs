@@ -52,7 +52,7 @@ impl Shown<'_> {
             |budget| json!({"source": budget.source.as_str(), "tools": budget.tools, "bytes": budget.bytes, "tokens": budget.tokens()}),
         );
         let left_out = self.surface.left_out().iter();
-        let left_out = left_out.map(|left| json!({"id": left.tool.as_str(), "code": left.code, "reason": left.reason}));
+        let left_out = left_out.map(|left| json!({"id": left.tool.as_str(), "cause": left.cause, "reason": left.reason}));
         let renamed = self.surface.renamed().iter();
         let renamed = renamed.map(|one| json!({"id": one.tool.as_str(), "name": one.name.as_str(), "reason": one.reason}));
         let (count, bytes, tokens) = self.totals();
@@ -95,7 +95,7 @@ impl Shown<'_> {
         }
         let (count, bytes, tokens) = self.totals();
         let _ = writeln!(out, "{}", amounts("together", count, bytes, tokens));
-        let kept: Vec<_> = self.surface.left_out().iter().filter(|left| left.code != "hidden").collect();
+        let kept: Vec<_> = self.surface.left_out().iter().filter(|left| left.cause != "hidden").collect();
         for (at, left) in kept.iter().enumerate() {
             let gap = if at == 0 { "\n" } else { "" };
             let text = format!("not seen: {}: {}", one_line(&left.tool), left.reason);

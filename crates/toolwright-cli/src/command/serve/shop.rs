@@ -120,8 +120,8 @@ impl Shop {
         let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let mut words = format!("serving {} {how}\n", count(surface.tools().len(), "tool"));
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for left_out in surface.left_out().iter().filter(|left_out| !matches!(left_out.code, "hidden" | "not_seen")) {
-            *reasons.entry(left_out.code).or_default() += 1;
+        for left_out in surface.left_out().iter().filter(|left_out| !matches!(left_out.cause, "hidden" | "not_seen")) {
+            *reasons.entry(left_out.cause).or_default() += 1;
         }
         for (code, tools) in reasons {
             words.push_str(&format!("  {} left out: {code}; `toolwright list --as-clients` says more\n", count(tools, "tool")));

@@ -76,7 +76,7 @@ fn what_is_not_seen_can_be_a_step_and_what_is_denied_cannot() {
     assert_eq!(world.read("sent.txt"), "sent\n", "nothing more was sent");
     let listed = world.json("list --as-clients --audience guests --allow send");
     let left_out: Vec<(&str, &str)> =
-        listed["leftOut"].as_array().unwrap().iter().map(|left| (left["id"].as_str().unwrap(), left["code"].as_str().unwrap())).collect();
+        listed["leftOut"].as_array().unwrap().iter().map(|left| (left["id"].as_str().unwrap(), left["cause"].as_str().unwrap())).collect();
     assert_eq!(left_out, [("send", "denied"), ("tell", "uses_denied")]);
 }
 

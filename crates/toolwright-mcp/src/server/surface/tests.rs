@@ -41,7 +41,7 @@ fn names(surface: &Surface) -> Vec<&str> {
 }
 
 fn left_out(surface: &Surface) -> Vec<(&str, &str)> {
-    surface.left_out().iter().map(|left| (left.tool.as_str(), left.code)).collect()
+    surface.left_out().iter().map(|left| (left.tool.as_str(), left.cause)).collect()
 }
 
 #[test]
