@@ -33,6 +33,7 @@ pub(crate) struct Options {
     journal: bool,
     gateway: bool,
     inside: bool,
+    ours: bool,
     debug: bool,
 }
 
@@ -50,6 +51,7 @@ impl Options {
                 "--gateway" => options.gateway = true,
                 gateway::INSIDE => options.inside = true,
                 "--debug" => options.debug = true,
+                "--ours" => options.ours = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -70,6 +72,9 @@ impl Options {
         }
         if options.debug && !options.gateway {
             return Err("`--debug` goes with `--gateway`, for trying it out".to_owned());
+        }
+        if options.ours && !options.gateway {
+            return Err("`--ours` goes with `--gateway`: it leaves the others out".to_owned());
         }
         Ok(options)
     }
@@ -154,5 +159,7 @@ mod tests {
         assert!(Options::parse(&["--gateway", "--peers"]).is_err());
         assert!(Options::parse(&["--gateway", "--quick"]).is_ok());
         assert!(Options::parse(&["--debug"]).is_err());
+        assert!(Options::parse(&["--ours"]).is_err());
+        assert!(Options::parse(&["--gateway", "--ours"]).is_ok());
     }
 }

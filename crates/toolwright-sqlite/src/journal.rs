@@ -16,7 +16,7 @@ use crate::opening;
 use crate::owner;
 use crate::read;
 use crate::record;
-use crate::run::Held;
+use crate::run::{ClaimState, Grip, Held, RunState, Seen, UNWRITTEN};
 use crate::view::{Prune, Pruned, Question, RunFilter, RunSummary, Verification};
 use crate::wire::{Fallible, Trouble, told};
 use crate::writer::{Job, Queued, Writer};
@@ -326,6 +326,22 @@ impl Journal for SqliteJournal {
                 Ok(Arc::new(Held { grip, journal: self.0.clone() }) as Arc<dyn RunJournal>)
             })),
         }
+    }
+
+    fn open_new(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        if !self.0.queue.has_room() {
+            return self.open(run, claim);
+        }
+        let queued = || {
+            self.0.writable()?;
+            let row = record::first(&run, &claim, &self.0.known).map_err(|trouble| self.0.told(trouble, true))?;
+            let state = ClaimState::new(UNWRITTEN, run.id.clone(), 1, RunState::new(1), Seen::default());
+            let mut grip = Grip::new(state, self.0.queue.clone());
+            self.0.queue.push(Job::OpenNew { run: Box::new(run), owner: claim, row, claim: grip.claim.clone() })?;
+            grip.hold();
+            Ok(Arc::new(Held { grip, journal: self.0.clone() }) as Arc<dyn RunJournal>)
+        };
+        Eventually::Now(queued())
     }
 
     fn load(&self, run: &str) -> Eventually<'_, Result<Option<RunHistory>, JournalError>> {

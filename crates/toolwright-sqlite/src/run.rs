@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwright::approval::{Answered, Approval, Asked};
@@ -33,6 +33,10 @@ pub(crate) struct Live {
 }
 
 impl RunState {
+    pub(crate) fn new(epoch: u64) -> Arc<Self> {
+        Arc::new(Self { newest: AtomicU64::new(epoch), live: Mutex::new(Live::default()) })
+    }
+
     pub(crate) fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,10 +56,14 @@ impl Seen {
     }
 }
 
+/// The key of a run that is not in the file: keys there begin at 1.
+pub(crate) const UNWRITTEN: i64 = 0;
+
 /// One claim.
 #[derive(Debug)]
 pub(crate) struct ClaimState {
-    pub(crate) key: i64,
+    /// The run's key in the file, [`UNWRITTEN`] until the run is there. Only the writer uses it.
+    key: AtomicI64,
     pub(crate) id: Text,
     pub(crate) epoch: u64,
     pub(crate) run: Arc<RunState>,
@@ -66,7 +74,16 @@ pub(crate) struct ClaimState {
 
 impl ClaimState {
     pub(crate) fn new(key: i64, id: Text, epoch: u64, run: Arc<RunState>, seen: Seen) -> Self {
-        Self { key, id, epoch, run, poison: OnceLock::new(), seen: Mutex::new(seen) }
+        Self { key: AtomicI64::new(key), id, epoch, run, poison: OnceLock::new(), seen: Mutex::new(seen) }
+    }
+
+    pub(crate) fn key(&self) -> i64 {
+        self.key.load(Ordering::Relaxed)
+    }
+
+    /// The run was written under this key; a transaction that failed may have had another one.
+    pub(crate) fn is_written_as(&self, key: i64) {
+        self.key.store(key, Ordering::Relaxed);
     }
 
     /// A record that somebody counts on was not written: nothing later may be.
@@ -95,7 +112,7 @@ impl ClaimState {
 pub(crate) struct Grip {
     pub(crate) claim: Arc<ClaimState>,
     queue: Arc<Queued>,
-    /// Its claim is on the disk: one that never got there is not let go.
+    /// Its claim is on the disk, or queued for it: one that never got there is not let go.
     holds: bool,
 }
 
@@ -104,7 +121,7 @@ impl Grip {
         Self { claim: Arc::new(claim), queue, holds: false }
     }
 
-    /// The claim is on the disk: from now on it is the newest one here.
+    /// The claim is on the disk, or the first of a run that nobody else has: from now on it is the newest one here.
     pub(crate) fn hold(&mut self) {
         self.holds = true;
         self.claim.run.live().held.push(self.claim.epoch);

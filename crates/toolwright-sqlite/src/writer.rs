@@ -43,6 +43,13 @@ pub(crate) enum Job {
         row: Row,
         answer: Promise<Result<Grip, JournalError>>,
     },
+    /// A run that nobody else has, and for which nobody waits.
+    OpenNew {
+        run: Box<RunRecord>,
+        owner: Claim,
+        row: Row,
+        claim: Arc<ClaimState>,
+    },
     /// `asked`: there may be records of this call, and they decide.
     Begin {
         claim: Arc<ClaimState>,
@@ -96,7 +103,7 @@ impl Job {
     fn claim(&self) -> Option<&Arc<ClaimState>> {
         match self {
             Self::Begin { claim, .. } | Self::Append { claim, .. } | Self::Answer { claim, .. } | Self::Release { claim } => Some(claim),
-            Self::Approvals { claim, .. } | Self::Decide { claim, .. } => Some(claim),
+            Self::Approvals { claim, .. } | Self::Decide { claim, .. } | Self::OpenNew { claim, .. } => Some(claim),
             Self::Open { .. } | Self::AnswerOf { .. } | Self::DecideOf { .. } | Self::Flush { .. } => None,
         }
     }
@@ -105,7 +112,7 @@ impl Job {
         match self {
             Self::Begin { answer, .. } => answer.is_some(),
             Self::Append { answer, .. } => answer.is_some(),
-            Self::Release { .. } => false,
+            Self::OpenNew { .. } | Self::Release { .. } => false,
             Self::Open { .. } | Self::Answer { .. } | Self::AnswerOf { .. } | Self::Flush { .. } => true,
             Self::Approvals { .. } | Self::Decide { .. } | Self::DecideOf { .. } => true,
         }
@@ -113,7 +120,7 @@ impl Job {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Open { row, .. } | Self::Begin { row, .. } | Self::Append { row, .. } => row.bytes(),
+            Self::Open { row, .. } | Self::OpenNew { row, .. } | Self::Begin { row, .. } | Self::Append { row, .. } => row.bytes(),
             _ => size_of::<Self>(),
         }
     }
@@ -126,7 +133,7 @@ impl Job {
                 Some(answer) => answer.give(Err(error.clone())),
                 None => claim.poison(error),
             },
-            Self::Begin { answer: None, claim, .. } => claim.poison(error),
+            Self::Begin { answer: None, claim, .. } | Self::OpenNew { claim, .. } => claim.poison(error),
             Self::Answer { answer, .. } | Self::AnswerOf { answer, .. } | Self::Flush { answer } => answer.give(Err(error.clone())),
             Self::Decide { answer, .. } | Self::DecideOf { answer, .. } => answer.give(Err(error.clone())),
             Self::Approvals { answer, .. } => answer.give(Err(error.clone())),
@@ -396,9 +403,9 @@ fn apart(
     let concerns_one = may_concern_one(&trouble);
     let mut fatal = stops(&trouble);
     let mut error = told(trouble, file, true);
-    let mut parts: Vec<(Option<i64>, Vec<Job>)> = Vec::new();
+    let mut parts: Vec<(Option<usize>, Vec<Job>)> = Vec::new();
     for job in jobs.drain(..) {
-        let run = job.claim().map(|claim| claim.key);
+        let run = job.claim().map(|claim| Arc::as_ptr(&claim.run).addr());
         match parts.iter_mut().find(|(of, _)| run.is_some() && *of == run) {
             Some((_, part)) => part.push(job),
             None => parts.push((run, vec![job])),

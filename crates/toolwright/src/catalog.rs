@@ -102,6 +102,8 @@ pub struct Invocation {
     pub(crate) tool: Text,
     pub(crate) input: Value,
     pub(crate) run_id: Option<Text>,
+    /// Nobody has a run of that id.
+    pub(crate) drawn: bool,
     pub(crate) cancel: CancelToken,
     pub(crate) timeout: Option<Duration>,
     pub(crate) mode: Mode,
@@ -136,6 +138,7 @@ impl Invocation {
             tool: tool.into(),
             input,
             run_id: None,
+            drawn: false,
             cancel: CancelToken::never(),
             timeout: None,
             mode: Mode::Real,
@@ -159,6 +162,30 @@ impl Invocation {
     /// [`journal`](Self::journal) says another one.
     pub fn run_id(mut self, id: impl Into<Text>) -> Self {
         self.run_id = Some(id.into());
+        self.drawn = false;
+        self
+    }
+
+    /// As [`run_id`](Self::run_id), with an id that was drawn for this run: no journal has a run of it, so that nobody waits
+    /// until the run is [opened](Journal::open_new). When a journal has one all the same, nothing of this run is kept, and its
+    /// result is an error.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use toolwright::{Invocation, MemoryJournal, Registry, json, tool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let catalog = Registry::new().with(echo)?.seal();
+    /// let journal = Arc::new(MemoryJournal::new());
+    /// let call = Invocation::new("echo", json!({ "x": 1 })).new_run_id("drawn-4f7a").journal(journal.clone());
+    /// catalog.invoke(call, ()).await?;
+    /// assert_eq!(journal.runs().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new_run_id(mut self, id: impl Into<Text>) -> Self {
+        self.run_id = Some(id.into());
+        self.drawn = true;
         self
     }
 

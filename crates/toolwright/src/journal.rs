@@ -240,6 +240,16 @@ pub trait Journal: Send + Sync {
     /// [`JournalErrorKind::Claimed`] when another owner's time is not over; any error ends the run before it starts.
     fn open(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>>;
 
+    /// As [`open`](Self::open), of a run whose id was drawn for it, so that there is none of it and nobody else claims it. A
+    /// journal that writes in order need not have anybody wait: what is waited for first, the intent of an effect or the end,
+    /// comes after it. When the run cannot be opened after all, nothing of it is written and every later method says why.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), now or by whatever the run is asked next.
+    fn open_new(&self, run: RunRecord, claim: Claim) -> Eventually<'_, Result<Arc<dyn RunJournal>, JournalError>> {
+        self.open(run, claim)
+    }
+
     /// Everything recorded of a run; none when there is no such run. Claims nothing.
     ///
     /// # Errors

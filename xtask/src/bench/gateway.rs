@@ -35,8 +35,11 @@ const CLIENTS: [usize; 2] = [1, 16];
 /// Installs and builds, then measures in a network of its own where that can be had, else here.
 pub(super) fn run(document: &Value, options: &super::Options) -> Outcome {
     let (quick, inside) = (options.quick, options.inside);
-    let peers = install()?;
     let build = Build::new(!options.debug)?;
+    if options.ours {
+        return alone(document, quick, &build);
+    }
+    let peers = install()?;
     let separable = repo::capture(Command::new("unshare").args(["-n", "ip", "link", "set", "lo", "up"])).is_ok();
     if inside || !separable {
         if !inside {
@@ -50,6 +53,45 @@ pub(super) fn run(document: &Value, options: &super::Options) -> Outcome {
     command.args(["bench", "--gateway", INSIDE]).args(quick.then_some("--quick")).args(options.debug.then_some("--debug"));
     let status = command.status().map_err(|error| format!("cannot start `unshare`: {error}"))?;
     Ok(status.success())
+}
+
+/// Only the direct ways and ours, for trying out what a change does to them.
+fn alone(document: &Value, quick: bool, build: &Build) -> Outcome {
+    let section = document.get(GATEWAY).ok_or_else(|| format!("the case file has no `{GATEWAY}`"))?;
+    let mut ways = ways::ours(build)?;
+    let middle = in_turns(&mut ways, quick)?;
+    println!("{}", told(&ways, &middle));
+    let mut well = true;
+    for bar in our_bars(section, &of(&middle))? {
+        println!("{bar}");
+        well &= bar.met;
+    }
+    Ok(well)
+}
+
+/// The middle figures of each way, with so many clients.
+type Middle = BTreeMap<(usize, &'static str), Figures>;
+
+/// Measures all ways in turns.
+fn in_turns(ways: &mut [Way], quick: bool) -> Result<Middle, String> {
+    let (rounds, time) = if quick { (3, Duration::from_millis(300)) } else { (7, Duration::from_secs(2)) };
+    let mut seen: BTreeMap<(usize, &str), Vec<Figures>> = BTreeMap::new();
+    for _ in 0..rounds {
+        for clients in CLIENTS {
+            for way in &mut *ways {
+                let figures = way.burst(clients, time).map_err(|why| format!("{}: {why}", way.name()))?;
+                seen.entry((clients, way.name())).or_default().push(figures);
+            }
+        }
+    }
+    Ok(seen.into_iter().map(|(key, figures)| (key, Figures::middle(&figures))).collect())
+}
+
+fn of(middle: &Middle) -> impl Fn(usize, &str) -> Result<Figures, String> {
+    move |clients: usize, name: &str| {
+        let found = middle.iter().find(|((of, way), _)| *of == clients && *way == name).map(|(_, figures)| *figures);
+        found.ok_or_else(|| format!("`{name}` was not measured with {clients} clients"))
+    }
 }
 
 fn install() -> Result<Peers, String> {
@@ -69,24 +111,12 @@ fn install() -> Result<Peers, String> {
 fn measure(document: &Value, quick: bool, build: &Build, peers: &Peers, all: bool) -> Outcome {
     let section = document.get(GATEWAY).ok_or_else(|| format!("the case file has no `{GATEWAY}`"))?;
     soak::more_files(4_096);
-    let (rounds, time) = if quick { (3, Duration::from_millis(300)) } else { (7, Duration::from_secs(2)) };
     let first = start::measure(build, peers, if quick { 5 } else { 21 })?;
     println!("start to the first list of 1,000 locked tools and 100 composites: {first:.1} ms in the middle\n");
     let mut ways = ways::start(build, peers, all)?;
-    let mut seen: BTreeMap<(usize, &str), Vec<Figures>> = BTreeMap::new();
-    for _ in 0..rounds {
-        for clients in CLIENTS {
-            for way in &mut ways {
-                let figures = way.burst(clients, time).map_err(|why| format!("{}: {why}", way.name()))?;
-                seen.entry((clients, way.name())).or_default().push(figures);
-            }
-        }
-    }
-    let middle: BTreeMap<(usize, &str), Figures> = seen.into_iter().map(|(key, figures)| (key, Figures::middle(&figures))).collect();
+    let middle = in_turns(&mut ways, quick)?;
     println!("{}", told(&ways, &middle));
-    let of = |clients: usize, name: &str| {
-        middle.get(&(clients, name)).copied().ok_or_else(|| format!("`{name}` was not measured with {clients} clients"))
-    };
+    let of = of(&middle);
     let mut well = true;
     for bar in bars(section, &of, first, all)? {
         println!("{bar}");
@@ -96,7 +126,7 @@ fn measure(document: &Value, quick: bool, build: &Build, peers: &Peers, all: boo
 }
 
 /// The table of what was measured.
-fn told(ways: &[Way], middle: &BTreeMap<(usize, &str), Figures>) -> String {
+fn told(ways: &[Way], middle: &Middle) -> String {
     let mut lines = vec![format!("{:<44} {:>10} {:>9} {:>12} {:>9}", "", "1: calls/s", "p50 ms", "16: calls/s", "p50 ms")];
     for way in ways {
         let part = |clients| {
@@ -110,29 +140,42 @@ fn told(ways: &[Way], middle: &BTreeMap<(usize, &str), Figures>) -> String {
     lines.join("\n")
 }
 
-fn bars(section: &Value, of: &impl Fn(usize, &str) -> Result<Figures, String>, first: f64, all: bool) -> Result<Vec<Bar>, String> {
-    let bar = |member: &str| section.get(member).and_then(Value::as_f64).ok_or_else(|| format!("`{GATEWAY}` needs a number `{member}`"));
+fn number(section: &Value, member: &str) -> Result<f64, String> {
+    section.get(member).and_then(Value::as_f64).ok_or_else(|| format!("`{GATEWAY}` needs a number `{member}`"))
+}
+
+/// The bars that are about us alone.
+fn our_bars(section: &Value, of: &impl Fn(usize, &str) -> Result<Figures, String>) -> Result<Vec<Bar>, String> {
     let mut bars = Vec::new();
     for (what, ours, direct) in ways::ADDED {
         let added = of(1, ours)?.middle_ms - of(1, direct)?.middle_ms;
-        bars.push(Bar::at_most(format!("gateway: added to a call {what}, ms"), added, bar("addedMs")?));
+        bars.push(Bar::at_most(format!("gateway: added to a call {what}, ms"), added, number(section, "addedMs")?));
     }
+    for clients in CLIENTS {
+        let kept = of(clients, ways::OURS_KEPT)?.per_second / of(clients, ways::OURS)?.per_second;
+        let least = number(section, if clients == 1 { "journalKeepsOfOne" } else { "journalKeepsOfSixteen" })?;
+        bars.push(Bar::at_least(format!("gateway: calls/s that a journal keeps, {clients} clients"), kept, least));
+    }
+    Ok(bars)
+}
+
+fn bars(section: &Value, of: &impl Fn(usize, &str) -> Result<Figures, String>, first: f64, all: bool) -> Result<Vec<Bar>, String> {
+    let mut bars = our_bars(section, of)?;
     for clients in CLIENTS {
         let ours = of(clients, ways::OURS)?.per_second;
         let mut best: f64 = 0.0;
         for name in ways::FASTMCP {
             best = best.max(of(clients, name)?.per_second);
         }
-        bars.push(Bar::at_least(format!("gateway: calls/s over FastMCP's best, {clients} clients"), ours / best, bar("timesFastMcp")?));
+        let least = number(section, "timesFastMcp")?;
+        bars.push(Bar::at_least(format!("gateway: calls/s over FastMCP's best, {clients} clients"), ours / best, least));
         for name in ways::UNGOVERNED.into_iter().filter(|name| all || !ways::LISTENS_EVERYWHERE.contains(name)) {
             let times = ours / of(clients, name)?.per_second;
-            bars.push(Bar::at_least(format!("gateway: calls/s over {name}, {clients} clients"), times, bar("timesUngoverned")?));
+            let least = number(section, "timesUngoverned")?;
+            bars.push(Bar::at_least(format!("gateway: calls/s over {name}, {clients} clients"), times, least));
         }
-        let kept = of(clients, ways::OURS_KEPT)?.per_second / ours;
-        let least = bar(if clients == 1 { "journalKeepsOfOne" } else { "journalKeepsOfSixteen" })?;
-        bars.push(Bar::at_least(format!("gateway: calls/s that a journal keeps, {clients} clients"), kept, least));
     }
-    bars.push(Bar::at_most("gateway: start to the first list, ms".to_owned(), first, bar("startMs")?));
+    bars.push(Bar::at_most("gateway: start to the first list, ms".to_owned(), first, number(section, "startMs")?));
     Ok(bars)
 }
 

@@ -210,7 +210,9 @@ impl Calls {
                 () = cancelled.cancelled() => return Err(Fault::Cancelled { state: EffectState::NotStarted }.into()),
             }
         }
-        let mut invocation = Invocation::new(tool, arguments).run_id(job.run.clone()).cancel(job.cancel.token());
+        let invocation = Invocation::new(tool, arguments).cancel(job.cancel.token());
+        let run = job.run.clone();
+        let mut invocation = if job.keyed { invocation.run_id(run) } else { invocation.new_run_id(run) };
         if watched {
             invocation = invocation.diagnostics(Diagnostics::disabled().with_observer(Arc::new(Watch(job.clone()))));
         }

@@ -19,7 +19,7 @@ use crate::fault::fault;
 use crate::format::LOG_BYTES;
 use crate::owner;
 use crate::record::{self, Columns, KeptValues, Read, Row, chain, kind};
-use crate::run::{ClaimState, RunState};
+use crate::run::{ClaimState, RunState, UNWRITTEN};
 use crate::torn;
 use crate::wire::{Fallible, Trouble};
 
@@ -40,6 +40,8 @@ pub(super) struct Known {
     pub(super) open: bool,
     /// Its row is to be written again before the commit.
     unsettled: bool,
+    /// When it ended and with which code, until its row says so.
+    end: Option<(Option<i64>, Option<String>)>,
     index: Index,
 }
 
@@ -145,15 +147,18 @@ impl<'t, 'c> Transaction<'t, 'c> {
     pub(super) fn apply(&mut self, job: &mut Job) -> Fallible<Done> {
         let outcome = match job {
             Job::Open { run, claim, row, .. } => self.open(run, claim, row).map(Done::Opened),
+            Job::OpenNew { run, owner, row, claim } => self.open_new(run, owner, row, claim).map(|()| Done::Written),
             Job::Begin { claim, row, asked, .. } => self.admitted(claim, row, asked.as_deref()).map(Done::Admitted),
             Job::Append { claim, row, .. } => self.append(claim, row).map(|()| Done::Written),
             Job::Answer { claim, key, resolution, .. } => {
-                self.is_newest(claim).and_then(|()| self.answer(claim.key, key, resolution)).map(|()| Done::Written)
+                self.is_newest(claim).and_then(|()| self.answer(claim.key(), key, resolution)).map(|()| Done::Written)
             }
             Job::AnswerOf { run, path, resolution, .. } => self.answer_of(run, path, resolution).map(|()| Done::Written),
-            Job::Approvals { claim, .. } => self.is_newest(claim).and_then(|()| self.approvals(claim.key, &claim.id)).map(Done::Approvals),
+            Job::Approvals { claim, .. } => {
+                self.is_newest(claim).and_then(|()| self.approvals(claim.key(), &claim.id)).map(Done::Approvals)
+            }
             Job::Decide { claim, answered, .. } => {
-                self.is_newest(claim).and_then(|()| self.decide(claim.key, &claim.id, answered)).map(|()| Done::Written)
+                self.is_newest(claim).and_then(|()| self.decide(claim.key(), &claim.id, answered)).map(|()| Done::Written)
             }
             Job::DecideOf { run, answered, .. } => self.decide_of(run, answered).map(|()| Done::Written),
             Job::Release { claim } => self.release(claim).map(|()| Done::Written),
@@ -170,7 +175,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
         if let Some(error) = claim.poisoned() {
             return Err(error.clone().into());
         }
-        let newest = self.known(claim.key, &claim.id)?.epoch;
+        let newest = self.known(claim.key(), &claim.id)?.epoch;
         if newest == claim.epoch { Ok(()) } else { Err(JournalError::fenced(&claim.id, claim.epoch, newest).into()) }
     }
 
@@ -185,6 +190,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
                     open: row.get(4)?,
                     last: row.get(5)?,
                     unsettled: false,
+                    end: None,
                     index: Index::default(),
                 })
             });
@@ -195,8 +201,8 @@ impl<'t, 'c> Transaction<'t, 'c> {
     }
 
     pub(super) fn is_new(&mut self, key: i64) {
-        let known =
-            Known { epoch: 1, count: 0, head: record::START, last: 0, begun: 0, open: true, unsettled: false, index: Index::default() };
+        let (head, index) = (record::START, Index::default());
+        let known = Known { epoch: 1, count: 0, head, last: 0, begun: 0, open: true, unsettled: false, end: None, index };
         self.known.insert(key, known);
     }
 
@@ -239,7 +245,11 @@ impl<'t, 'c> Transaction<'t, 'c> {
         if let Some(known) = self.known.get_mut(&key)
             && std::mem::take(&mut known.unsettled)
         {
-            self.sql.settle.execute(params![key, known.count, &known.head[..], known.begun, known.last])?;
+            let Known { count, head, begun, last, end, .. } = known;
+            match end.take() {
+                Some((at, code)) => self.sql.settle_ended.execute(params![key, *count, &head[..], *begun, *last, at, code])?,
+                None => self.sql.settle.execute(params![key, *count, &head[..], *begun, *last])?,
+            };
         }
         Ok(())
     }
@@ -266,12 +276,13 @@ impl<'t, 'c> Transaction<'t, 'c> {
 
     fn append(&mut self, claim: &ClaimState, row: &Row) -> Fallible<()> {
         self.is_newest(claim)?;
-        self.insert(claim.key, &claim.id, row)?;
+        self.insert(claim.key(), &claim.id, row)?;
         if row.kind == kind::END {
             let end: toolwright::journal::End = serde_json::from_str(&row.body).map_err(|error| Trouble::Damaged(error.to_string()))?;
             let code = if end.ok { None } else { Some(end.code.unwrap_or_default().to_string()) };
-            self.sql.end.execute(params![claim.key, row.at, code])?;
-            self.known(claim.key, &claim.id)?.open = false;
+            let known = self.known(claim.key(), &claim.id)?;
+            known.open = false;
+            known.end = Some((row.at, code));
         }
         Ok(())
     }
@@ -281,14 +292,14 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let mut admission = Admission::Proceed { attempt: 1 };
         if let Some(begin) = asked {
             let place = begin.key.place();
-            let records = self.records(claim.key, &claim.id, &place)?;
+            let records = self.records(claim.key(), &claim.id, &place)?;
             admission = admit(records.iter().filter_map(|(_, record)| record.entry()), begin);
             if let Admission::InDoubt(doubt) = &mut admission {
-                doubt.at_work = self.is_at_work(claim.key, &place, &records)?;
+                doubt.at_work = self.is_at_work(claim.key(), &place, &records)?;
             }
         }
         if matches!(admission, Admission::Proceed { .. }) {
-            self.insert(claim.key, &claim.id, row)?;
+            self.insert(claim.key(), &claim.id, row)?;
         }
         Ok(admission)
     }
@@ -395,11 +406,14 @@ impl<'t, 'c> Transaction<'t, 'c> {
     }
 
     fn release(&mut self, claim: &ClaimState) -> Fallible<()> {
-        self.sql.release.execute(params![claim.key, i64::try_from(claim.epoch).unwrap_or(i64::MAX)])?;
-        if self.states.get(&claim.key).is_some_and(|state| state.strong_count() <= 1) {
-            self.states.remove(&claim.key);
-            self.settle_one(claim.key)?;
-            self.known.remove(&claim.key);
+        if claim.key() == UNWRITTEN {
+            return Ok(());
+        }
+        self.sql.release.execute(params![claim.key(), i64::try_from(claim.epoch).unwrap_or(i64::MAX)])?;
+        if self.states.get(&claim.key()).is_some_and(|state| state.strong_count() <= 1) {
+            self.states.remove(&claim.key());
+            self.settle_one(claim.key())?;
+            self.known.remove(&claim.key());
         }
         Ok(())
     }

@@ -1,8 +1,7 @@
 //! Claiming a run: making it, or opening it again under a new claim.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use rusqlite::{OptionalExtension as _, params};
 use toolwright::journal::{Claim, Claimed, FORMAT, JournalErrorKind, RunRecord, StepKey};
@@ -12,7 +11,7 @@ use super::apply::Transaction;
 use crate::blob::Hash;
 use crate::owner;
 use crate::record::{self, First, KeptValues, Read, Row, kind};
-use crate::run::{ClaimState, Grip, Live, RunState, Seen};
+use crate::run::{ClaimState, Grip, RunState, Seen, UNWRITTEN};
 use crate::wire::{Fallible, Trouble};
 
 /// What matters of a run that is opened again.
@@ -23,20 +22,40 @@ struct Past {
     ended: bool,
 }
 
+fn known_form(run: &RunRecord) -> Fallible<()> {
+    if run.format <= FORMAT {
+        return Ok(());
+    }
+    let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", run.id, run.format);
+    Err(JournalError::new(JournalErrorKind::Corrupt, reason).into())
+}
+
 impl Transaction<'_, '_> {
     pub(super) fn open(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<Grip> {
-        if run.format > FORMAT {
-            let reason = format!("run `{}` has format {}, and {FORMAT} is the newest known here", run.id, run.format);
-            return Err(JournalError::new(JournalErrorKind::Corrupt, reason).into());
-        }
+        known_form(run)?;
         let found: Option<i64> = self.sql.find_run.query_row([run.id.as_str()], |row| row.get(0)).optional()?;
         match found {
             Some(key) => self.reopen(key, run, claim),
-            None => self.make(run, claim, row),
+            None => self.make(run, claim, row).map(|key| self.grip(key, &run.id, 1, Seen::default())),
         }
     }
 
-    fn make(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<Grip> {
+    /// Opens a run whose holder is at work already.
+    pub(super) fn open_new(&mut self, run: &RunRecord, owner: &Claim, row: &Row, claim: &ClaimState) -> Fallible<()> {
+        claim.is_written_as(UNWRITTEN);
+        known_form(run)?;
+        let found: Option<i64> = self.sql.find_run.query_row([run.id.as_str()], |row| row.get(0)).optional()?;
+        if found.is_some() {
+            let reason = format!("there is a run `{}`, though its id was drawn for a new one", run.id);
+            return Err(JournalError::new(JournalErrorKind::Diverged, reason).into());
+        }
+        let key = self.make(run, owner, row)?;
+        self.states.insert(key, Arc::downgrade(&claim.run));
+        claim.is_written_as(key);
+        Ok(())
+    }
+
+    fn make(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<i64> {
         let text = |text: &Option<Text>| text.as_ref().map(ToString::to_string);
         let key = self.sql.insert_run.insert(params![
             run.id.as_str(),
@@ -47,10 +66,12 @@ impl Transaction<'_, '_> {
             claim.owner.as_str(),
             &record::START[..],
         ])?;
+        // A transaction that failed may have given the same key to another run.
+        self.states.remove(&key);
         self.insert_claim(key, 1, claim)?;
         self.is_new(key);
         self.insert(key, &run.id, row)?;
-        Ok(self.grip(key, &run.id, 1, Seen::default()))
+        Ok(key)
     }
 
     fn reopen(&mut self, key: i64, run: &RunRecord, claim: &Claim) -> Fallible<Grip> {
@@ -121,7 +142,7 @@ impl Transaction<'_, '_> {
 
     fn grip(&mut self, key: i64, id: &Text, epoch: u64, seen: Seen) -> Grip {
         let state = self.states.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let state = Arc::new(RunState { newest: AtomicU64::new(epoch), live: Mutex::new(Live::default()) });
+            let state = RunState::new(epoch);
             self.states.insert(key, Arc::downgrade(&state));
             state
         });

@@ -16,7 +16,7 @@ pub(super) struct Statements<'c> {
     pub(super) insert_run: Statement<'c>,
     pub(super) reopen: Statement<'c>,
     pub(super) settle: Statement<'c>,
-    pub(super) end: Statement<'c>,
+    pub(super) settle_ended: Statement<'c>,
     pub(super) insert_claim: Statement<'c>,
     pub(super) claim: Statement<'c>,
     pub(super) release: Statement<'c>,
@@ -46,7 +46,8 @@ impl<'c> Statements<'c> {
                             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 1, 0, 0, 0, ?7)")?,
             reopen: of("UPDATE runs SET epoch = ?2, owner = ?3, open = 1, ended = NULL, code = NULL WHERE key = ?1")?,
             settle: of("UPDATE runs SET count = ?2, head = ?3, begun = ?4, last = ?5 WHERE key = ?1")?,
-            end: of("UPDATE runs SET open = 0, ended = ?2, code = ?3 WHERE key = ?1")?,
+            settle_ended: of("UPDATE runs SET count = ?2, head = ?3, begun = ?4, last = ?5, open = 0, ended = ?6, code = ?7
+                              WHERE key = ?1")?,
             insert_claim: of("INSERT INTO claims VALUES (?1, ?2, ?3, 1, ?4)")?,
             claim: of("SELECT handle, held, claim FROM claims WHERE run = ?1 AND epoch = ?2")?,
             release: of("UPDATE claims SET held = 0 WHERE run = ?1 AND epoch = ?2")?,

@@ -194,7 +194,8 @@ impl<R: Runtime> Entry<'_, R> {
         let cancel = self.cancel(&mut invocation);
         let diagnostics = self.diagnostics(invocation.diagnostics.take());
         let logger = self.logger(invocation.logger.take());
-        let Invocation { input, run_id, mode, journal, said, .. } = invocation;
+        let Invocation { input, run_id, drawn, mode, journal, said, .. } = invocation;
+        let drawn = drawn || run_id.is_none();
         let life = match &around {
             Some(around) if !starts_run => around.frame.life.clone(),
             around => {
@@ -217,7 +218,7 @@ impl<R: Runtime> Entry<'_, R> {
             life,
         });
         let surrounding = around.as_ref().map(|around| around.frame.life.clone());
-        let begins = starts_run.then_some(Begins { journal, said, surrounding });
+        let begins = starts_run.then_some(Begins { journal, said, surrounding, drawn });
         let mut outcome = self.dispatch(frame, input, begins).await;
         if let (Ok(result), Some(note)) = (&mut outcome, unused) {
             result.notes.push(note);
@@ -384,6 +385,8 @@ struct Begins {
     said: Option<Box<Said>>,
     /// The run around the call that begins this one.
     surrounding: Option<Arc<Life>>,
+    /// The run's id was drawn for it.
+    drawn: bool,
 }
 
 impl Begins {
@@ -425,7 +428,8 @@ impl Begins {
         record.principal = said.principal;
         record.context_key = said.context_key;
         record.forked = said.forked;
-        match call::asked(|| journal.open(record, claim)).await {
+        let opens = || if self.drawn { journal.open_new(record, claim) } else { journal.open(record, claim) };
+        match call::asked(opens).await {
             Ok(run) => {
                 // Opened once a run.
                 let _ = life.journal.set(run);

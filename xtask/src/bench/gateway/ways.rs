@@ -92,6 +92,14 @@ impl Way {
 
 /// All of them; `all` = also those that listen on all addresses.
 pub(super) fn start(build: &Build, peers: &Peers, all: bool) -> Result<Vec<Way>, String> {
+    let mut ways = ours(build)?;
+    fastmcp(build, peers, &mut ways)?;
+    ungoverned(build, peers, all, &mut ways)?;
+    Ok(ways)
+}
+
+/// The direct ones, and those through us.
+pub(super) fn ours(build: &Build) -> Result<Vec<Way>, String> {
     let mut ways = vec![
         Way::pipe(DIRECT_STDIO, Command::new(build.fixture()).arg("stdio"), Vec::new())?,
         Way::http(DIRECT_HTTP, Era::Sessions, fixture(build, false)?, Vec::new(), Vec::new())?,
@@ -111,8 +119,6 @@ pub(super) fn start(build: &Build, peers: &Peers, all: bool) -> Result<Vec<Way>,
         let world = World::new("bench-http", build, &configuration(&json!({ "url": upstream.url(), "prefix": "" })), &[])?;
         ways.push(Way::http(name, era, world.http(&["--journal", "none"])?, vec![upstream], vec![world])?);
     }
-    fastmcp(build, peers, &mut ways)?;
-    ungoverned(build, peers, all, &mut ways)?;
     Ok(ways)
 }
 
