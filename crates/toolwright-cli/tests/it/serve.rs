@@ -3,7 +3,7 @@
 #[path = "serve/approvals.rs"]
 mod approvals;
 #[path = "serve/client.rs"]
-mod client;
+pub(crate) mod client;
 #[path = "serve/doors.rs"]
 mod doors;
 #[path = "serve/fences.rs"]
