@@ -4,6 +4,9 @@ use crate::world::World;
 
 #[path = "field/progress.rs"]
 mod progress;
+#[cfg(target_os = "linux")]
+#[path = "field/tree.rs"]
+mod tree;
 #[path = "field/upstream.rs"]
 mod upstream;
 
