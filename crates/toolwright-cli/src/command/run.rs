@@ -24,6 +24,8 @@ use crate::progress::Progress;
 use crate::style::{limited, one_line, printable};
 use crate::view::{State, ToolView, stands_out};
 
+mod blocks;
+
 /// Calls the tool.
 pub(crate) async fn run(app: &App, args: &RunCommand) -> Exit {
     let keep = match Keep::of(app, args) {
@@ -42,7 +44,7 @@ pub(super) fn ended(app: &App, tool: &str, outcome: &Outcome) -> Exit {
     match result {
         Ok(result) => {
             app.output.result(&printed(app.output, result));
-            notes(app.output, host, result);
+            notes(app.output, host, result, kept.as_ref());
             if result.replayed()
                 && let Some(kept) = kept
                 && app.output.format != Format::Json
@@ -369,10 +371,14 @@ pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
-/// The result as it goes to standard output.
+/// The result as it goes to standard output. What is nothing but blocks is printed as their text.
 fn printed(output: Output, result: &ToolResult) -> String {
     match &result.output {
-        Some(value) => shown(output, value),
+        Some(value) => match blocks::text(result).filter(|_| output.format != Format::Json) {
+            None => shown(output, value),
+            Some("") => String::new(),
+            Some(text) => shown(output, &Value::from(text)),
+        },
         None if output.format == Format::Json => "null\n".to_owned(),
         None => String::new(),
     }
@@ -390,11 +396,12 @@ pub(crate) fn shown(output: Output, value: &Value) -> String {
     if text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 
-fn notes(output: Output, host: &Host, result: &ToolResult) {
+fn notes(output: Output, host: &Host, result: &ToolResult, kept: Option<&Kept>) {
     if output.format == Format::Json {
         return;
     }
-    for note in &result.notes {
+    let unseen = blocks::not_printed(result, kept);
+    for note in result.notes.iter().map(|note| note.as_str()).chain(unseen.as_deref()) {
         output.note(&format!("note: {}\n", one_line(&limited(&host.secrets.mask(note)))));
     }
 }

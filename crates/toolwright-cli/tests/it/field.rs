@@ -2,6 +2,8 @@
 
 use crate::world::World;
 
+#[path = "field/blocks.rs"]
+mod blocks;
 #[path = "field/progress.rs"]
 mod progress;
 #[cfg(target_os = "linux")]
