@@ -6,6 +6,8 @@ use crate::world::World;
 mod blocks;
 #[path = "field/progress.rs"]
 mod progress;
+#[path = "field/recorded.rs"]
+mod recorded;
 #[cfg(target_os = "linux")]
 #[path = "field/tree.rs"]
 mod tree;
