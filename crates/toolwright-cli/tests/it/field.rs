@@ -4,6 +4,8 @@ use crate::world::World;
 
 #[path = "field/blocks.rs"]
 mod blocks;
+#[path = "field/canary.rs"]
+mod canary;
 #[path = "field/progress.rs"]
 mod progress;
 #[path = "field/recorded.rs"]
