@@ -123,7 +123,7 @@ pub mod wiring;
 
 pub use cancel::{CancelSource, CancelToken};
 pub use catalog::{
-    CallRecord, Catalog, EffectSummary, Fork, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, ToolSummary, Turn,
+    Again, CallRecord, Catalog, EffectSummary, Fork, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, ToolSummary, Turn,
     View,
 };
 pub use composer::{Binding, Composer, PipelineOptions, Validation};

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, Journal, ResumeOptions, ToolResult, Value};
+use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, ToolResult, Value};
 use toolwright_sqlite::SqliteJournal;
 
 use super::show::masks::context_key;
@@ -181,7 +181,7 @@ async fn begun(
         None => None,
     };
     if let Some(Keeping { journal, kept }) = keeping.as_ref().filter(|_| keyed)
-        && let Err(changed) = goes_on(host, journal, &run, &args.tool, &input).await
+        && let Err(changed) = host.catalog.again(journal, &run, &args.tool, &input).await
     {
         return Ok((Err(changed), Some(kept.clone())));
     }
@@ -210,17 +210,6 @@ pub(super) async fn prepared(app: &App, host: &Host, tool: &str) -> Result<(), E
         Some(Ok(())) => Ok(()),
         Some(Err((findings, Exit::Refused))) => Err(app.refuse(findings)),
         Some(Err((findings, exit))) => Err(app.fail(findings, exit)),
-    }
-}
-
-/// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
-async fn goes_on(host: &Host, journal: &SqliteJournal, run: &str, tool: &str, input: &Value) -> Result<(), CallError> {
-    match journal.load(run).get().await {
-        Ok(Some(history)) if history.run.tool == *tool && history.run.input == *input => {
-            host.catalog.may_resume(&history, &ResumeOptions::new())
-        }
-        // Another run, or one that cannot be read: the call says so.
-        _ => Ok(()),
     }
 }
 
