@@ -6,6 +6,8 @@ mod approvals;
 pub(crate) mod client;
 #[path = "serve/doors.rs"]
 mod doors;
+#[path = "serve/elsewhere.rs"]
+mod elsewhere;
 #[path = "serve/fences.rs"]
 mod fences;
 #[path = "serve/names.rs"]
