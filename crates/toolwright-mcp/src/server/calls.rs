@@ -15,7 +15,7 @@ use toolwright::{
 use super::askers::Askers;
 use super::caller::Caller;
 use super::client::Client;
-use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RpcError};
+use super::message::{HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, Id, RpcError};
 use super::offer::Offer;
 use super::request::Request;
 use super::version::Version;
@@ -384,6 +384,13 @@ impl Said {
         };
         let key = match request.meta(IDEMPOTENCY_KEY_META) {
             None => request.key.clone(),
+            // One of them would be what somebody before us has judged by.
+            Some(Value::String(key)) if request.key.as_ref().is_some_and(|header| header != key) => {
+                let message = format!(
+                    "the header `Idempotency-Key` and `_meta[\"{IDEMPOTENCY_KEY_META}\"]` are different keys; send the same in both, or one of them"
+                );
+                return Err(RpcError::new(HEADER_MISMATCH, message));
+            }
             Some(Value::String(key)) => Some(key.clone()),
             Some(_) => return wrong(&format!("`_meta[\"{IDEMPOTENCY_KEY_META}\"]` must be a text")),
         };

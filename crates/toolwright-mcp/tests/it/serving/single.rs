@@ -154,3 +154,31 @@ async fn what_is_not_a_message_is_told_so() {
     let (status, _) = of(served.single("tools/list", json!({})).header("idempotency-key", "x".repeat(300))).await;
     assert_eq!(status, 400);
 }
+
+/// A proxy may have judged by the header what the message says otherwise.
+#[tokio::test]
+async fn two_keys_of_one_call_are_one_or_refused() {
+    let served = Served::new().await;
+    let session = served.session().await;
+    for (header, said, taken) in [("k1", "k2", false), ("k1", "k1", true), ("\"k1\"", "k1", true)] {
+        let mut message = call(1, "slow", json!({}));
+        message["params"]["_meta"] = json!({"dev.toolwright/idempotency-key": said});
+        let mut alone = single("tools/call", json!({"name": "slow", "arguments": {}}));
+        alone["params"]["_meta"]["dev.toolwright/idempotency-key"] = said.into();
+        let alone = served.post(&alone).header("mcp-protocol-version", SINGLE).header("mcp-method", "tools/call").header("mcp-name", "slow");
+        for (post, status) in [(served.in_session(&session, &message), 200), (alone, if taken { 200 } else { 400 })] {
+            let before = served.counts.started();
+            let response = post.header("idempotency-key", header).send().await.unwrap();
+            assert_eq!(response.status(), status, "{header} {said}");
+            if taken {
+                // The second time it is found, not run.
+                response.text().await.unwrap();
+                continue;
+            }
+            let (code, text) = error(response).await;
+            assert!(code == -32_020 && text.contains("different keys"), "{code}: {text}");
+            assert_eq!(served.counts.started(), before, "nothing was run");
+        }
+    }
+    assert_eq!(served.counts.started(), 1, "one key, one call");
+}
