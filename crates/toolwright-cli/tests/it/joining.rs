@@ -37,7 +37,8 @@ fn a_server_is_started_shown_and_written_once_somebody_agrees() {
 fn a_server_whose_tool_has_the_id_of_another_is_not_written() {
     let world = World::new("add_taken");
     world.copy("server.sh", "server.sh");
-    let before = "sources:\n  here: {tools: {x_show: {argv: [date], effect: read}}}\ncomposites:\n  y_store: {steps: [{name: a, tool: x_show}]}\n";
+    let before =
+        "sources:\n  here: {tools: {x_show: {argv: [date], effect: read}}}\ncomposites:\n  y_store: {steps: [{name: a, tool: x_show}]}\n";
     world.write("toolwright.yaml", before);
     for (name, id, owner) in [("x", "`x_show`", "`here`"), ("y", "`y_store`", "a composite")] {
         let refused = world.run(&format!("add --name {name} --yes sh server.sh"));

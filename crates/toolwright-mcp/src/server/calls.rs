@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use toolwright::{
-    Again, CallError, Catalog, Diagnostics, EffectState, Fault, Invocation, Journal, Object, Text, ToolResult, Value,
-};
+use toolwright::{Again, CallError, Catalog, Diagnostics, EffectState, Fault, Invocation, Journal, Object, Text, ToolResult, Value};
 
 use super::askers::Askers;
 use super::caller::Caller;

@@ -65,8 +65,11 @@ impl Needs {
         let Some(entry) = catalog.get(tool) else { return Self::default() };
         let own = [Text::from(tool)];
         let tools = entry.composite().map_or(own.as_slice(), |composite| composite.tools());
-        let needs: Arc<[Need]> =
-            upstreams.into_iter().filter(|upstream| upstream.is_pinned()).filter_map(|upstream| Need::of(catalog, upstream, tools)).collect();
+        let needs: Arc<[Need]> = upstreams
+            .into_iter()
+            .filter(|upstream| upstream.is_pinned())
+            .filter_map(|upstream| Need::of(catalog, upstream, tools))
+            .collect();
         Self((!needs.is_empty()).then_some(needs))
     }
 

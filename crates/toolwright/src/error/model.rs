@@ -137,7 +137,7 @@ fn refusal_message(refusal: &crate::refusal::Refusal) -> String {
         },
         "approval_expired" => "it needed somebody's yes, and the time for it is over".into(),
         "approval_mismatch" => "it would do something else than what was approved".into(),
-        "catalog_changed" => "a tool that it uses has changed".into(),
+        "catalog_changed" => "it is not what somebody was asked about any more: nothing of it ran, and a further call asks again".into(),
         _ => refusal.message.clone(),
     }
 }

@@ -63,7 +63,8 @@ impl Shown<'_> {
         let left_out = self.surface.left_out().iter();
         let left_out = left_out.map(|left| json!({"id": left.tool.as_str(), "cause": left.cause, "reason": left.reason}));
         let unusable = self.unusable();
-        let unusable = unusable.map(|(source, name, reason)| json!({"source": source, "name": name, "cause": "unusable", "reason": reason}));
+        let unusable =
+            unusable.map(|(source, name, reason)| json!({"source": source, "name": name, "cause": "unusable", "reason": reason}));
         let left_out = left_out.chain(unusable);
         let renamed = self.surface.renamed().iter();
         let renamed = renamed.map(|one| json!({"id": one.tool.as_str(), "name": one.name.as_str(), "reason": one.reason}));
@@ -115,7 +116,8 @@ impl Shown<'_> {
         }
         for (at, (source, name, reason)) in self.unusable().enumerate() {
             let gap = if at == 0 && kept.is_empty() { "\n" } else { "" };
-            let text = format!("not seen: {} of {}: {}", cut(&one_line(name), NAME_COLUMNS_MAX), one_line(source), one_line(&limited(reason)));
+            let text =
+                format!("not seen: {} of {}: {}", cut(&one_line(name), NAME_COLUMNS_MAX), one_line(source), one_line(&limited(reason)));
             let _ = writeln!(out, "{gap}{}", style.dim(&wrap(&text, output.width(), "  ")));
         }
         if self.named {

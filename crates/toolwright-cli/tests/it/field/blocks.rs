@@ -16,7 +16,8 @@ fn world(name: &str, case: &Value) -> World {
         other => panic!("{other} was called"),
     });
     let steps = case["composition"]["steps"].to_string().replace("\"tool\":\"", "\"tool\":\"up_");
-    let more = format!("tools:\n  up_prepare: {{ effect: read }}\n  up_shoot: {{ effect: read }}\ncomposites:\n  photo: {{ steps: {steps} }}\n");
+    let more =
+        format!("tools:\n  up_prepare: {{ effect: read }}\n  up_shoot: {{ effect: read }}\ncomposites:\n  photo: {{ steps: {steps} }}\n");
     world_over(name, &upstream, &more)
 }
 
@@ -87,6 +88,10 @@ fn c24_blocks_beside_a_structured_output_are_told() {
     let world = world_over("c24_beside", &upstream, "");
     let done = world.run("run up_prepare --journal j.db --format plain");
     assert_eq!((done.code, done.out.as_str()), (0, "{\"n\":1}\n"), "{}", done.err);
-    assert!(done.err.contains("1 block of the result was not printed: audio (audio/wav, 3 bytes); `toolwright journal export"), "{}", done.err);
+    assert!(
+        done.err.contains("1 block of the result was not printed: audio (audio/wav, 3 bytes); `toolwright journal export"),
+        "{}",
+        done.err
+    );
     assert!(!done.err.contains("--format json"), "it is not in there: {}", done.err);
 }

@@ -41,7 +41,11 @@ fn judged(tool: &str, token: &Value, messages: &[Value], took: Duration) {
     let (reply, told) = messages.split_last().unwrap();
     let mut reached = -1.0;
     for message in told {
-        assert_eq!((&message["method"], &message["params"]["progressToken"]), (&json!("notifications/progress"), token), "{tool}: {message}");
+        assert_eq!(
+            (&message["method"], &message["params"]["progressToken"]),
+            (&json!("notifications/progress"), token),
+            "{tool}: {message}"
+        );
         let progress = message["params"]["progress"].as_f64().unwrap();
         assert!(progress > reached, "{tool}: {progress} after {reached}");
         reached = progress;

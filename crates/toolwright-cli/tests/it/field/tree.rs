@@ -27,9 +27,7 @@ fn world(name: &str) -> World {
     let answer = &tool["output"];
     world.write(
         "toolwright.yaml",
-        &format!(
-            "sources:\n  s: {{ command: sh, args: [wrapper.sh], env: {{ TOOLS: tools, RECORD: called, ANSWER: '{answer}' }} }}\n"
-        ),
+        &format!("sources:\n  s: {{ command: sh, args: [wrapper.sh], env: {{ TOOLS: tools, RECORD: called, ANSWER: '{answer}' }} }}\n"),
     );
     world
 }

@@ -110,10 +110,9 @@ fn read(stream: &TcpStream) -> Option<Seen> {
 
 fn reply(stream: &mut TcpStream, seen: Seen, tools: &[Value], answer: &Answer) {
     let (status, result) = match seen.body["method"].as_str().unwrap() {
-        "initialize" => (
-            200,
-            json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "up", "version": "1"}}),
-        ),
+        "initialize" => {
+            (200, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "up", "version": "1"}}))
+        }
         "tools/list" => (200, json!({"tools": tools})),
         "tools/call" => {
             let _ = stream.write_all(b"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
@@ -127,6 +126,7 @@ fn reply(stream: &mut TcpStream, seen: Seen, tools: &[Value], answer: &Answer) {
         Value::Null => String::new(),
         result => json!({"jsonrpc": "2.0", "id": seen.body["id"], "result": result}).to_string(),
     };
-    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
 }

@@ -165,7 +165,8 @@ async fn two_keys_of_one_call_are_one_or_refused() {
         message["params"]["_meta"] = json!({"dev.toolwright/idempotency-key": said});
         let mut alone = single("tools/call", json!({"name": "slow", "arguments": {}}));
         alone["params"]["_meta"]["dev.toolwright/idempotency-key"] = said.into();
-        let alone = served.post(&alone).header("mcp-protocol-version", SINGLE).header("mcp-method", "tools/call").header("mcp-name", "slow");
+        let alone =
+            served.post(&alone).header("mcp-protocol-version", SINGLE).header("mcp-method", "tools/call").header("mcp-name", "slow");
         for (post, status) in [(served.in_session(&session, &message), 200), (alone, if taken { 200 } else { 400 })] {
             let before = served.counts.started();
             let response = post.header("idempotency-key", header).send().await.unwrap();
