@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::runtime::Runtime;
 use crate::value::Value;
 
-/// What a call under the name of a run comes to.
+/// What a call under the name of a run comes to; the page of [`Catalog::again`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
     /// Something runs: from the beginning, or on from where it stopped.
@@ -25,7 +25,8 @@ impl<R: Runtime> Catalog<R> {
     /// let echo = tool("echo", "Echoes").reads().run_json(|input, _call| async move { Ok(input) });
     /// let catalog = Registry::new().with(echo)?.seal();
     /// let journal = std::sync::Arc::new(MemoryJournal::new());
-    /// let again = || catalog.again(&*journal, "order 7", "echo", &json!({}));
+    /// let input = json!({});
+    /// let again = || catalog.again(&*journal, "order 7", "echo", &input);
     /// assert_eq!(again().await?, Again::Runs);
     /// catalog.invoke(Invocation::new("echo", json!({})).run_id("order 7").journal(journal.clone()), ()).await?;
     /// assert_eq!(again().await?, Again::Told);
