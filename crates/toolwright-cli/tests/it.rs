@@ -22,6 +22,8 @@ mod ends;
 mod environment;
 #[path = "it/explaining.rs"]
 mod explaining;
+#[path = "it/field.rs"]
+mod field;
 #[path = "it/fixing.rs"]
 mod fixing;
 #[path = "it/joining.rs"]

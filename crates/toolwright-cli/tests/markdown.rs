@@ -209,8 +209,8 @@ fn field_cases_are_tests() {
             assert!(source.contains(&format!("fn {name}()")), "{}: there is no {test} in {folder}", row[1]);
         }
     }
-    for (krate, cases) in [("toolwright-mcp", "tests/cases"), ("toolwright-sources", "tests/cases")] {
-        for entry in std::fs::read_dir(root().join("crates").join(krate).join(cases)).unwrap() {
+    for krate in ["toolwright-mcp", "toolwright-cli", "toolwright-sources"] {
+        for entry in std::fs::read_dir(root().join("crates").join(krate).join("tests/cases")).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();
             let id = format!("C{}", file.split('-').next().unwrap());
             let of_this = |row: &Vec<&str>| row[1] == id && row[5].contains(&format!("crates/{krate}/"));

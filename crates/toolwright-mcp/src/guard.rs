@@ -3,7 +3,8 @@
 //! A server that ignores its closed stdin outlives a host that was killed hard. The guard does not: the host starts
 //! `GUARD… HOST_PID -- COMMAND…` in a process group of its own, the guard starts the command in the same group with
 //! the same stdin, stdout and stderr, and looks whether the host is still its parent. When it is not, the guard
-//! gives the group a moment, terminates it, and kills it, itself included.
+//! gives the group a moment, terminates it, and kills it, itself included. What a command left running that ended by itself is ended
+//! too: on Linux also what it put into a session of its own, since the guard takes the place of parents that are gone.
 //!
 //! The command line offers it as a hidden subcommand; see `ServerSpec::guard`.
 
@@ -17,6 +18,8 @@ use crate::descendants::Descendants;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long a server gets to end by itself, and again after SIGTERM, once the host is gone.
 const GRACE: Duration = Duration::from_secs(1);
+/// How often it is looked whether what was left running has ended.
+const ORPHANS_POLL: Duration = Duration::from_millis(20);
 
 /// Runs the guard with the arguments `HOST_PID -- COMMAND ARGS…`; returns the exit code for its process.
 ///
@@ -46,6 +49,7 @@ impl Job {
     }
 
     async fn run(self) -> i32 {
+        let orphans = Orphans::adopted();
         // Caught, so that a SIGTERM to the group ends the command and not its guard first.
         let mut terminated = Terminated::listen();
         let spawned = tokio::process::Command::new(&self.program).args(&self.args).spawn();
@@ -60,9 +64,13 @@ impl Job {
         };
         loop {
             tokio::select! {
-                status = child.wait() => return code(status.ok()),
+                status = child.wait() => {
+                    end_orphans().await;
+                    return code(status.ok());
+                }
                 () = terminated.next() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {
+                    orphans.bury(child.id());
                     if host_is_gone(self.host) {
                         break;
                     }
@@ -83,6 +91,68 @@ impl Job {
         end_group(Signal::Kill);
         code(child.wait().await.ok())
     }
+}
+
+/// Ends what the command left running when it ended by itself, also in a session of its own.
+async fn end_orphans() {
+    let mut orphans = Descendants::default();
+    orphans.find(std::process::id());
+    if orphans.are_gone() {
+        return;
+    }
+    orphans.terminate();
+    let _ = tokio::time::timeout(GRACE, async {
+        while !orphans.are_gone() {
+            tokio::time::sleep(ORPHANS_POLL).await;
+        }
+    })
+    .await;
+    orphans.find(std::process::id());
+    orphans.kill();
+}
+
+/// Whoever loses its parent below us becomes our child, and can still be found.
+#[cfg(target_os = "linux")]
+struct Orphans;
+
+#[cfg(target_os = "linux")]
+impl Orphans {
+    fn adopted() -> Self {
+        // Only where we can see who came to us: they would stay zombies for as long as the command runs.
+        if std::path::Path::new("/proc/thread-self/children").exists() {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        }
+        Self
+    }
+
+    /// Takes leave of those that have ended. Not of the command: who waits for it does.
+    fn bury(&self, command: Option<u32>) {
+        let command = command.and_then(|command| i32::try_from(command).ok());
+        for id in Self::children().filter(|id| Some(*id) != command) {
+            if let Some(id) = rustix::process::Pid::from_raw(id) {
+                let _ = rustix::process::waitpid(Some(id), rustix::process::WaitOptions::NOHANG);
+            }
+        }
+    }
+
+    /// Our children, whichever thread they came to.
+    fn children() -> impl Iterator<Item = i32> {
+        let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        lists.flat_map(|list| list.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Orphans;
+
+#[cfg(not(target_os = "linux"))]
+impl Orphans {
+    fn adopted() -> Self {
+        Self
+    }
+
+    fn bury(&self, _: Option<u32>) {}
 }
 
 fn code(status: Option<ExitStatus>) -> i32 {

@@ -35,6 +35,7 @@ mod line;
 mod listen;
 mod listing;
 mod lookup;
+mod needs;
 mod pass;
 mod pins;
 mod process;
@@ -56,6 +57,7 @@ pub use error::{
 };
 pub use listing::{Listing, Skipped};
 pub use lookup::Lookup;
+pub use needs::{Hindrance, Needs};
 pub use pass::{Passed, PassedReply, UpstreamEvent};
 pub use pins::{Changed, Pins};
 pub use questions::{Answered, Asked, Question, Questions};

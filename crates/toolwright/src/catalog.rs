@@ -30,6 +30,7 @@ use crate::runtime::{IntoContext, Rt, Runtime};
 use crate::tool::Effect;
 use crate::value::{Text, Value};
 
+mod again;
 pub(crate) mod enter;
 mod folds;
 mod fork;
@@ -38,6 +39,7 @@ mod resume;
 mod turn;
 mod view;
 
+pub use again::Again;
 pub use folds::GoalSupport;
 pub use fork::Fork;
 pub use listing::{EffectSummary, ToolSummary};

@@ -123,8 +123,8 @@ pub mod wiring;
 
 pub use cancel::{CancelSource, CancelToken};
 pub use catalog::{
-    CallRecord, Catalog, EffectSummary, Fork, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult, ToolSummary, Turn,
-    View,
+    Again, CallRecord, Catalog, EffectSummary, Fork, GoalSupport, Invocation, OnFailure, Registered, ResumeOptions, ToolResult,
+    ToolSummary, Turn, View,
 };
 pub use composer::{Binding, Composer, PipelineOptions, Validation};
 pub use composite::{

@@ -3,12 +3,13 @@
 
 mod entry;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolwright::Value;
+use toolwright::{ToolDef, Value};
 use toolwright_mcp::upstream::{Listing, Upstream};
 
 use crate::amend::{self, Change, Form};
@@ -19,6 +20,7 @@ use crate::config::Config;
 use crate::config::source::{Source, SourceKind, Trust};
 use crate::diagnostic::{Finding, Owner, Severity, SourceText};
 use crate::exit::Exit;
+use crate::host::{Host, Want};
 use crate::interrupt::{leave_at_next, until_first};
 use crate::lock::{self, Kept};
 use crate::style::{cut, one_line};
@@ -65,13 +67,19 @@ async fn added(app: &App, args: &AddArgs) -> Result<Exit, Exit> {
     let (mut target, config) = fitting(app, args, entries, &mut left)?;
     let new = |source: &&Source| target.entries.iter().any(|entry| entry.name == source.name);
     let sources: Vec<&Source> = config.sources.iter().filter(new).collect();
-    let (started, silent) = match args.no_start {
+    let (mut started, silent) = match args.no_start {
         true => (Vec::new(), Vec::new()),
         false => started(app, &config, &sources).await?,
     };
     if !silent.is_empty() {
         let others = leave_out(app, args, target.entries, silent, Exit::ToolFailed, &mut left)?;
         target = target_of(app, args, others, &mut left)?;
+    }
+    let taken = taken(app, &target, &started).await?;
+    if !taken.is_empty() {
+        let others = leave_out(app, args, target.entries, taken, Exit::DoesNotCheck, &mut left)?;
+        target = target_of(app, args, others, &mut left)?;
+        started.retain(|started| target.entries.iter().any(|entry| entry.name == started.source.name));
     }
     let change = Change { name: &target.name, before: target.before.as_deref().unwrap_or_default(), after: &target.after };
     if !args.yes {
@@ -252,6 +260,34 @@ async fn started<'c>(app: &App, config: &'c Config, sources: &[&'c Source]) -> R
         }
     }
     Ok((started, silent))
+}
+
+/// Servers with a tool whose id another tool has already, of the configuration or of a server before it. Nothing is started for that:
+/// what no lock knows is not compared.
+///
+/// # Errors
+/// When the configuration cannot be read; that is told already.
+async fn taken(app: &App, target: &Target, started: &[Started<'_>]) -> Result<Wrong, Exit> {
+    let (config, _) = config(app, target)?;
+    let grants = app.grants(&config);
+    let host = Host::open(config, &grants, &Want::Locked { ask: false }).await;
+    let new = |source: &str| target.entries.iter().any(|entry| entry.name == source);
+    let there = host.tools.iter().filter(|tool| !new(&tool.source));
+    let mut owners: BTreeMap<String, String> = there.map(|tool| (tool.id.clone(), tool.source.clone())).collect();
+    let mut wrong = Vec::new();
+    for started in started.iter().filter(|started| new(&started.source.name)) {
+        let name = &started.source.name;
+        let ids: Vec<&str> = started.listing.tools.iter().map(ToolDef::id).collect();
+        if let Some((id, owner)) = ids.iter().find_map(|id| Some((*id, owners.get(*id)?))) {
+            let owner = if owner == "composites" { "a composite".to_owned() } else { format!("a tool of `{}`", one_line(owner)) };
+            let message = format!("the source `{name}` offers `{}`, which is the id of {owner} already", one_line(id));
+            let help = "nothing was written; `--name` gives the source another name, `--prefix` its tools other ids";
+            wrong.push((name.clone(), Finding::error(code::DUPLICATE_ID, message).help(help)));
+            continue;
+        }
+        owners.extend(ids.into_iter().map(|id| (id.to_owned(), name.clone())));
+    }
+    Ok(wrong)
 }
 
 /// Columns of a description that are shown.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, Journal, ResumeOptions, ToolResult, Value};
+use toolwright::{CallError, CancelSource, CancelToken, Diagnostics, Invocation, ToolResult, Value};
 use toolwright_sqlite::SqliteJournal;
 
 use super::show::masks::context_key;
@@ -24,6 +24,8 @@ use crate::progress::Progress;
 use crate::style::{limited, one_line, printable};
 use crate::view::{State, ToolView, stands_out};
 
+mod blocks;
+
 /// Calls the tool.
 pub(crate) async fn run(app: &App, args: &RunCommand) -> Exit {
     let keep = match Keep::of(app, args) {
@@ -42,7 +44,7 @@ pub(super) fn ended(app: &App, tool: &str, outcome: &Outcome) -> Exit {
     match result {
         Ok(result) => {
             app.output.result(&printed(app.output, result));
-            notes(app.output, host, result);
+            notes(app.output, host, result, kept.as_ref());
             if result.replayed()
                 && let Some(kept) = kept
                 && app.output.format != Format::Json
@@ -179,7 +181,7 @@ async fn begun(
         None => None,
     };
     if let Some(Keeping { journal, kept }) = keeping.as_ref().filter(|_| keyed)
-        && let Err(changed) = goes_on(host, journal, &run, &args.tool, &input).await
+        && let Err(changed) = host.catalog.again(journal, &run, &args.tool, &input).await
     {
         return Ok((Err(changed), Some(kept.clone())));
     }
@@ -208,17 +210,6 @@ pub(super) async fn prepared(app: &App, host: &Host, tool: &str) -> Result<(), E
         Some(Ok(())) => Ok(()),
         Some(Err((findings, Exit::Refused))) => Err(app.refuse(findings)),
         Some(Err((findings, exit))) => Err(app.fail(findings, exit)),
-    }
-}
-
-/// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
-async fn goes_on(host: &Host, journal: &SqliteJournal, run: &str, tool: &str, input: &Value) -> Result<(), CallError> {
-    match journal.load(run).get().await {
-        Ok(Some(history)) if history.run.tool == *tool && history.run.input == *input => {
-            host.catalog.may_resume(&history, &ResumeOptions::new())
-        }
-        // Another run, or one that cannot be read: the call says so.
-        _ => Ok(()),
     }
 }
 
@@ -369,10 +360,14 @@ pub(crate) fn unknown(host: &Host, id: &str) -> Finding {
     Finding::error("unavailable", format!("no tool has the id `{id}`")).help(help)
 }
 
-/// The result as it goes to standard output.
+/// The result as it goes to standard output. What is nothing but blocks is printed as their text.
 fn printed(output: Output, result: &ToolResult) -> String {
     match &result.output {
-        Some(value) => shown(output, value),
+        Some(value) => match blocks::text(result).filter(|_| output.format != Format::Json) {
+            None => shown(output, value),
+            Some("") => String::new(),
+            Some(text) => shown(output, &Value::from(text)),
+        },
         None if output.format == Format::Json => "null\n".to_owned(),
         None => String::new(),
     }
@@ -390,11 +385,12 @@ pub(crate) fn shown(output: Output, value: &Value) -> String {
     if text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 
-fn notes(output: Output, host: &Host, result: &ToolResult) {
+fn notes(output: Output, host: &Host, result: &ToolResult, kept: Option<&Kept>) {
     if output.format == Format::Json {
         return;
     }
-    for note in &result.notes {
+    let unseen = blocks::not_printed(result, kept);
+    for note in result.notes.iter().map(|note| note.as_str()).chain(unseen.as_deref()) {
         output.note(&format!("note: {}\n", one_line(&limited(&host.secrets.mask(note)))));
     }
 }

@@ -173,14 +173,18 @@ fn options(app: &App, shop: &Shop, journal: Option<&SqliteJournal>) -> ServerOpt
 enum Never {}
 
 /// Offers what there is now whenever that changes: another configuration, another lock, another list of a server.
-async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, (askers, files): (&Askers, Files)) -> Never {
-    let mut watch = Watch::over(shop, files);
+async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, (askers, mut files): (&Askers, Files)) -> Never {
+    let mut watch = Watch::over(shop, files.clone());
     loop {
         let why = watch.change().await;
-        let files = Files::now(app);
+        let before = std::mem::replace(&mut files, Files::now(app));
         match Shop::open(app, args, askers, Some(shop)).await {
             Ok(next) => {
                 shop.replace_by(next);
+                let gone = before.locks_gone(&files);
+                if !gone.is_empty() {
+                    app.output.error(&gone);
+                }
                 server.replace(shop.offer());
                 if why.is_told() {
                     shop.tell(app, "again: what it is made of has changed");
@@ -195,6 +199,6 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
                 ));
             }
         }
-        watch.look_again(shop, files);
+        watch.look_again(shop, files.clone());
     }
 }

@@ -53,7 +53,9 @@ pub(crate) fn read_up_to(path: &Path, name: &str, bytes_max: u64) -> Result<Arc<
     }
     if !kind.is_file() {
         let finding = Finding::error(code::UNREADABLE, format!("`{name}` is no regular file"));
-        return Err(Box::new(finding.help("write the configuration into a file")));
+        return Err(Box::new(
+            finding.help("a pipe or a device cannot be read again when something changes: put a regular file in its place"),
+        ));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(cannot_read(name, &error)))?;

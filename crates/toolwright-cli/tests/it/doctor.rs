@@ -95,6 +95,11 @@ tools:
         assert!(problem["help"].is_string(), "{source}");
     }
     assert_eq!(source(&document, "away")["ok"], false);
+    // Each is looked at by hand in its own way.
+    for (name, look) in [("away", "curl"), ("dies", "command")] {
+        let help = source(&document, name)["problems"][0]["help"].as_str().unwrap().to_owned();
+        assert!(help.contains(look) && !(look == "curl" && help.contains("command")), "{name}: {help}");
+    }
     // Where it was searched, and in which line of the file.
     let typo = source(&document, "typo");
     let path = std::env::var("PATH").unwrap();

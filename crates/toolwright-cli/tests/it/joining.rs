@@ -32,6 +32,43 @@ fn a_server_is_started_shown_and_written_once_somebody_agrees() {
     assert!(again.code == 2 && again.err.contains("`--name`"), "{}", again.err);
 }
 
+/// One of two tools with one id could not be called; no server is written that would make it so.
+#[test]
+fn a_server_whose_tool_has_the_id_of_another_is_not_written() {
+    let world = World::new("add_taken");
+    world.copy("server.sh", "server.sh");
+    let before =
+        "sources:\n  here: {tools: {x_show: {argv: [date], effect: read}}}\ncomposites:\n  y_store: {steps: [{name: a, tool: x_show}]}\n";
+    world.write("toolwright.yaml", before);
+    for (name, id, owner) in [("x", "`x_show`", "`here`"), ("y", "`y_store`", "a composite")] {
+        let refused = world.run(&format!("add --name {name} --yes sh server.sh"));
+        assert_eq!(refused.code, 20, "{}", refused.err);
+        let words = refused.err.replace("\n  │ ", " ");
+        for word in ["config_duplicate_id", id, owner, "`--name`"] {
+            assert!(words.contains(word), "{name} {word}: {words}");
+        }
+        assert_eq!(world.read("toolwright.yaml"), before);
+    }
+    assert_eq!(world.run("add --name x --prefix other_ --yes sh server.sh").code, 0);
+    assert_eq!(world.run("check").code, 0);
+}
+
+/// Of several the first keeps its tools.
+#[test]
+fn of_two_new_servers_with_one_tool_id_one_is_left_out() {
+    let world = World::new("add_both");
+    world.copy("lister.sh", "lister.sh");
+    for (file, name) in [("one", "b_c"), ("two", "c")] {
+        world.write(file, &format!("{{\"name\":\"{name}\",\"inputSchema\":{{\"type\":\"object\"}}}}\n"));
+    }
+    let server = |tools: &str| format!(r#"{{"command": "sh", "args": ["lister.sh"], "env": {{"TOOLS": "{tools}"}}}}"#);
+    world.write("client.json", &format!(r#"{{"mcpServers": {{"a": {}, "a_b": {}}}}}"#, server("one"), server("two")));
+    let added = world.run("add --import client.json --yes");
+    assert_eq!((added.code, added.out.as_str()), (20, "added `a` to toolwright.yaml, 1 tools\n"), "{}", added.err);
+    assert!(added.err.contains("`a_b` was left out") && added.err.contains("`a_b_c`"), "{}", added.err);
+    assert_eq!(world.run("check").code, 0);
+}
+
 #[test]
 fn comments_and_layout_stay() {
     let world = World::new("add_layout");

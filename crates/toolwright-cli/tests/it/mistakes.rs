@@ -110,7 +110,7 @@ fn a_folder_stands_for_the_file_in_it_and_nothing_else_is_waited_for() {
         for line in ["check pipe", "list -f pipe", "list -f /dev/null"] {
             let pipe = world.run(line);
             assert_eq!(pipe.code, 2, "{line}");
-            assert!(pipe.err.contains("is no regular file"), "{}", pipe.err);
+            assert!(pipe.err.contains("is no regular file") && pipe.err.contains("cannot be read again"), "{}", pipe.err);
         }
     }
 }

@@ -3,9 +3,11 @@
 #[path = "serve/approvals.rs"]
 mod approvals;
 #[path = "serve/client.rs"]
-mod client;
+pub(crate) mod client;
 #[path = "serve/doors.rs"]
 mod doors;
+#[path = "serve/elsewhere.rs"]
+mod elsewhere;
 #[path = "serve/fences.rs"]
 mod fences;
 #[path = "serve/names.rs"]

@@ -8,19 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use toolwright::{
-    CallError, Catalog, Diagnostics, EffectState, Fault, Invocation, Journal, Object, ResumeOptions, Text, ToolResult, Value,
-};
+use toolwright::{Again, CallError, Catalog, Diagnostics, EffectState, Fault, Invocation, Journal, Object, Text, ToolResult, Value};
 
 use super::askers::Askers;
 use super::caller::Caller;
 use super::client::Client;
-use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Id, RpcError};
+use super::message::{HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, Id, RpcError};
 use super::offer::Offer;
 use super::request::Request;
 use super::version::Version;
 use super::{ServerLimits, ServerOptions};
-use crate::upstream::{IDEMPOTENCY_KEY_META, Passed, PassedReply, Upstream};
+use crate::upstream::{IDEMPOTENCY_KEY_META, Needs, Passed, PassedReply, Upstream};
 
 mod consent;
 mod desk;
@@ -40,7 +38,7 @@ pub(super) use consent::{answer as answer_to, question as question_of};
 pub(super) use desk::Desk;
 pub(super) use input::with_tasks;
 pub(super) use job::{Job, Shape};
-pub(super) use needs::{AllNeeds, Needs};
+pub(super) use needs::AllNeeds;
 pub(super) use present::changed;
 pub(super) use questions::{AskedBy, Asking};
 pub(super) use tasks::{Watcher, capable as takes_tasks};
@@ -195,18 +193,16 @@ impl Calls {
         (tool, arguments): (Text, Value),
         watched: bool,
     ) -> Result<ToolResult, CallError> {
-        let mut runs = true;
-        if job.keyed
-            && let Some(journal) = &self.journal
-        {
-            runs = goes_on(catalog, &**journal, job, &tool, &arguments).await?;
-        }
+        let again = match self.journal.as_ref().filter(|_| job.keyed) {
+            Some(journal) => catalog.again(&**journal, &job.run, &tool, &arguments).await?,
+            None => Again::Runs,
+        };
         // Before anything runs: what ran first would run again with every call that ends at a tool that is withheld.
-        if runs {
+        if again == Again::Runs {
             let cancelled = job.cancel.token();
             tokio::select! {
                 biased;
-                compared = needs.compared(&tool) => compared?,
+                compared = needs::compared(needs, &tool) => compared?,
                 () = cancelled.cancelled() => return Err(Fault::Cancelled { state: EffectState::NotStarted }.into()),
             }
         }
@@ -388,6 +384,13 @@ impl Said {
         };
         let key = match request.meta(IDEMPOTENCY_KEY_META) {
             None => request.key.clone(),
+            // One of them would be what somebody before us has judged by.
+            Some(Value::String(key)) if request.key.as_ref().is_some_and(|header| header != key) => {
+                let message = format!(
+                    "the header `Idempotency-Key` and `_meta[\"{IDEMPOTENCY_KEY_META}\"]` are different keys; send the same in both, or one of them"
+                );
+                return Err(RpcError::new(HEADER_MISMATCH, message));
+            }
             Some(Value::String(key)) => Some(key.clone()),
             Some(_) => return wrong(&format!("`_meta[\"{IDEMPOTENCY_KEY_META}\"]` must be a text")),
         };
@@ -432,18 +435,5 @@ fn stripped(params: &Value) -> Value {
                 .fold(params.clone(), |params, name| if params.get(name).is_some() { params.without(name) } else { params }),
         ),
         other => other.clone(),
-    }
-}
-
-/// Whether a run of this name that was begun before goes on with the tools that there are now: else nothing of it is touched.
-/// `false`: it is over, and only its result is told again.
-async fn goes_on(catalog: &Catalog, journal: &dyn Journal, job: &Job, tool: &Text, arguments: &Value) -> Result<bool, CallError> {
-    match journal.load(&job.run).get().await {
-        Ok(Some(history)) if history.run.tool == *tool && history.run.input == *arguments => {
-            catalog.may_resume(&history, &ResumeOptions::new())?;
-            Ok(!history.end().is_some_and(|end| end.ok))
-        }
-        // Another run, or one that cannot be read: the call says so.
-        _ => Ok(true),
     }
 }

@@ -69,6 +69,9 @@ pub struct HttpOptions {
 pub struct HttpLimits {
     /// Connections at once; further ones wait to be accepted.
     pub connections_max: usize,
+    /// How long a new connection may take until the head of its first request is there. Shorter than the wait for the next one: who
+    /// has sent nothing whole yet takes the place of others.
+    pub first_head_wait: Duration,
     /// How long a connection may wait for the head of its next request.
     pub head_wait: Duration,
     /// How long a request's body may take.
@@ -92,6 +95,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections_max: 4_096,
+            first_head_wait: Duration::from_secs(10),
             head_wait: Duration::from_secs(120),
             body_wait: Duration::from_secs(30),
             write_stall: Duration::from_secs(30),

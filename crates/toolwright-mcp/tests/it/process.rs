@@ -264,3 +264,46 @@ async fn a_guarded_server_works_and_ends_like_any_other() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert!(!lives(pid));
 }
+
+/// C28: a server that ends by itself may have put something into a session of its own, where no group and no parent leads to it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guard_ends_what_a_server_left_running_that_ended_by_itself() {
+    let sleeper = format!("2000.{}", std::process::id());
+    let line = format!(r#"setsid sleep {sleeper} & exec "$0" "$1""#);
+    let acts = [("exit", r#"{"act":"exit","status":3,"words":""}"#)];
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", &line, &program(), &script(&acts)]);
+    spec.guard = Some(vec![program(), "--guard".to_owned()]);
+    let server = Upstream::new(spec);
+    let listing = server.tools().await.unwrap();
+    // The guard and the shell that became the server have the line among their words.
+    let sleeps = || with_command(&sleeper).into_iter().filter(|pid| words(*pid).starts_with("sleep")).count();
+    assert!(eventually(Duration::from_secs(2), || sleeps() == 1).await);
+    let failed = call(&listing, "s_exit", "{}").await.unwrap_err();
+    assert_eq!(failed.code, "upstream_exited");
+    assert!(failed.message.contains("status 3"), "{}", failed.message);
+    assert!(eventually(Duration::from_secs(4), || sleeps() == 0).await, "{:?}", with_command(&sleeper));
+}
+
+/// What loses its parent while the server runs, as with programs that detach themselves, does not stay as a zombie.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guard_takes_leave_of_what_ended_below_it() {
+    let mark = format!("buried-{}", std::process::id());
+    // Three that are started by a shell that ends at once, and end a little later.
+    let line = format!(r#": {mark}; (for n in 1 2 3; do sleep 0.$n & done); exec "$0" "$1""#);
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", &line, &program(), &script(&[("z", r#"{"act":"pid"}"#)])]);
+    spec.guard = Some(vec![program(), "--guard".to_owned()]);
+    let server = Upstream::new(spec);
+    server.tools().await.unwrap();
+    let guard = server.status().pid.unwrap();
+    let children = || std::fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap().split_whitespace().count();
+    assert!(eventually(Duration::from_secs(5), || children() == 1).await, "the server alone: {}", children());
+    server.shutdown().await;
+    assert!(!lives(guard));
+}
+
+#[cfg(target_os = "linux")]
+fn words(pid: u32) -> String {
+    String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).into_owned()
+}

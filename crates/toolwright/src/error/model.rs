@@ -4,6 +4,7 @@
 use super::result::{issue_list, listed};
 use super::{CallError, EffectState, Fault};
 use crate::gate::CHECK_BROKE_DOWN;
+use crate::journal::JournalErrorKind;
 use crate::value::{Text, Value};
 
 impl CallError {
@@ -91,6 +92,9 @@ fn message(fault: &Fault) -> String {
         Fault::Panicked { .. } => "the tool broke down".into(),
         Fault::NoHandler { .. } => "it has nothing to run".into(),
         Fault::InvalidOutput { .. } => "it ran, but what it gave is not what it promises".into(),
+        Fault::Journal { error, state: EffectState::NotStarted, .. } if error.kind == JournalErrorKind::Claimed => {
+            "somebody else is at work on this very call, so it was not started a second time".into()
+        }
         Fault::Journal { state: EffectState::NotStarted, .. } => "it was not started, since that could not be written down".into(),
         Fault::Journal { .. } => "it ran, and what came of it could not be written down".into(),
         Fault::Diverged { divergence } => format!("the run began this call with another {}", divergence.what.as_str()),
@@ -133,7 +137,7 @@ fn refusal_message(refusal: &crate::refusal::Refusal) -> String {
         },
         "approval_expired" => "it needed somebody's yes, and the time for it is over".into(),
         "approval_mismatch" => "it would do something else than what was approved".into(),
-        "catalog_changed" => "a tool that it uses has changed".into(),
+        "catalog_changed" => "it is not what somebody was asked about any more: nothing of it ran, and a further call asks again".into(),
         _ => refusal.message.clone(),
     }
 }

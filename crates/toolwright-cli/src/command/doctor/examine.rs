@@ -171,7 +171,7 @@ async fn server(config: &Config, source: &Source, entry: &ServerEntry, examined:
     upstream.shutdown().await;
     match answer {
         Ok(listing) => listed(config, source, listing, examined),
-        Err(error) => examined.problems.push(silent(error)),
+        Err(error) => examined.problems.push(silent(error, entry)),
     }
     if let Some(status) = examined.status.as_ref().filter(|status| status.noise_lines > 0) {
         let first = status.first_noise.clone().unwrap_or_default();
@@ -180,9 +180,15 @@ async fn server(config: &Config, source: &Source, entry: &ServerEntry, examined:
     }
 }
 
-fn silent(error: UpstreamError) -> Problem {
-    let help =
-        error.help.or_else(|| Some("run its command by hand to see what it says; `startTimeout` is how long it may take".to_owned()));
+fn silent(error: UpstreamError, entry: &ServerEntry) -> Problem {
+    let look = match &entry.transport {
+        TransportEntry::Stdio { .. } => "run its command by hand to see what it says; `startTimeout` is how long it may take",
+        TransportEntry::Http { .. } => {
+            "see whether something answers at its address (`curl -i` with it), and whether this machine may reach it; `startTimeout` is \
+             how long it may take"
+        }
+    };
+    let help = error.help.or_else(|| Some(look.to_owned()));
     Problem { code: error.code.to_owned(), message: error.message, help, fatal: true }
 }
 

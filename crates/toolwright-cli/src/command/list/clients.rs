@@ -10,7 +10,10 @@ use crate::args::Format;
 use crate::host::Host;
 use crate::output::Output;
 use crate::serving::Serving;
-use crate::style::{columns, one_line, pad, wrap};
+use crate::style::{columns, cut, limited, one_line, pad, wrap};
+
+/// Columns of a name that nobody can use.
+const NAME_COLUMNS_MAX: usize = 48;
 
 /// The tools that the clients of the default audience see.
 pub(super) fn text(app: &App, host: &Host, serving: &Serving, audience: &Audience) -> String {
@@ -37,6 +40,12 @@ impl Shown<'_> {
         self.host.find(id).map_or("", |view| view.source.as_str())
     }
 
+    /// What servers offer and nobody can use: source, name, reason.
+    fn unusable(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let sources = self.host.sources.iter();
+        sources.flat_map(|source| source.skipped.iter().map(|(name, reason)| (source.name.as_str(), name.as_str(), reason.as_str())))
+    }
+
     fn totals(&self) -> (usize, usize, usize) {
         let budgets = self.surface.budgets();
         let sum = |of: fn(&toolwright_mcp::server::Budget) -> usize| budgets.iter().map(of).sum();
@@ -53,6 +62,10 @@ impl Shown<'_> {
         );
         let left_out = self.surface.left_out().iter();
         let left_out = left_out.map(|left| json!({"id": left.tool.as_str(), "cause": left.cause, "reason": left.reason}));
+        let unusable = self.unusable();
+        let unusable =
+            unusable.map(|(source, name, reason)| json!({"source": source, "name": name, "cause": "unusable", "reason": reason}));
+        let left_out = left_out.chain(unusable);
         let renamed = self.surface.renamed().iter();
         let renamed = renamed.map(|one| json!({"id": one.tool.as_str(), "name": one.name.as_str(), "reason": one.reason}));
         let (count, bytes, tokens) = self.totals();
@@ -99,6 +112,12 @@ impl Shown<'_> {
         for (at, left) in kept.iter().enumerate() {
             let gap = if at == 0 { "\n" } else { "" };
             let text = format!("not seen: {}: {}", one_line(&left.tool), left.reason);
+            let _ = writeln!(out, "{gap}{}", style.dim(&wrap(&text, output.width(), "  ")));
+        }
+        for (at, (source, name, reason)) in self.unusable().enumerate() {
+            let gap = if at == 0 && kept.is_empty() { "\n" } else { "" };
+            let text =
+                format!("not seen: {} of {}: {}", cut(&one_line(name), NAME_COLUMNS_MAX), one_line(source), one_line(&limited(reason)));
             let _ = writeln!(out, "{gap}{}", style.dim(&wrap(&text, output.width(), "  ")));
         }
         if self.named {

@@ -1,6 +1,6 @@
 //! What is offered now: a host, who sees what of it, and the servers that an earlier one left behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toolwright::HostChecks;
@@ -13,7 +13,7 @@ use crate::diagnostic::{Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::host::{Host, Opening, Want};
 use crate::serving::{Serving, approvals};
-use crate::style::one_line;
+use crate::style::{cut, limited, one_line};
 
 /// What is offered now.
 pub(super) struct Shop {
@@ -25,7 +25,14 @@ pub(super) struct Shop {
     pub(super) http: Option<HttpOptions>,
     /// Servers that are no part of the host any more. Calls to them may still run.
     retired: Vec<Upstream>,
+    /// Tools that their servers offer and nobody can use, by source and name: told once.
+    told: BTreeSet<(String, String)>,
 }
+
+/// Tools of one source that are told by name when nobody can use them.
+const UNUSABLE_TOLD_MAX: usize = 10;
+/// Columns of a name that is told.
+const NAME_COLUMNS_MAX: usize = 80;
 
 /// Why nothing can be offered.
 pub(super) struct Refused {
@@ -80,7 +87,7 @@ impl Shop {
             }
             return Err(Refused::new(wrong, Exit::DoesNotCheck));
         }
-        Ok(Self { host, serving, http, projects_door, retired: Vec::new() })
+        Ok(Self { host, serving, http, projects_door, retired: Vec::new(), told: BTreeSet::new() })
     }
 
     /// What clients are offered.
@@ -110,7 +117,7 @@ impl Shop {
     }
 
     /// Tells people what is offered: on standard error, since standard output is the client's.
-    pub(super) fn tell(&self, app: &App, how: &str) {
+    pub(super) fn tell(&mut self, app: &App, how: &str) {
         if app.output.format == Format::Json {
             return;
         }
@@ -127,6 +134,14 @@ impl Shop {
             words.push_str(&format!("  {} left out: {code}; `toolwright list --as-clients` says more\n", count(tools, "tool")));
         }
         for source in &self.host.sources {
+            let new: Vec<_> = source.skipped.iter().filter(|(name, _)| self.told.insert((source.name.clone(), name.clone()))).collect();
+            for (name, why) in new.iter().take(UNUSABLE_TOLD_MAX) {
+                let name = cut(&one_line(name), NAME_COLUMNS_MAX);
+                words.push_str(&format!("  `{name}` of `{}` is left out: {}\n", one_line(&source.name), one_line(&limited(why))));
+            }
+            if let more @ 1.. = new.len().saturating_sub(UNUSABLE_TOLD_MAX) {
+                words.push_str(&format!("  {more} more of `{}` left out; `toolwright list` says why\n", one_line(&source.name)));
+            }
             if let Some(why) = &source.why {
                 words.push_str(&format!("  the source `{}` is not there: {}\n", one_line(&source.name), one_line(&why.message)));
             }

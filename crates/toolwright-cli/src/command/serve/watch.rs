@@ -9,6 +9,7 @@ use toolwright_mcp::upstream::{Changed, Upstream, UpstreamEvent};
 
 use super::shop::Shop;
 use crate::app::App;
+use crate::style::one_line;
 
 /// How often it is looked.
 const PULSE: Duration = Duration::from_millis(250);
@@ -51,6 +52,18 @@ pub(super) struct Files(Vec<(PathBuf, Stamp)>);
 impl Files {
     pub(super) fn now(app: &App) -> Self {
         Self(app.watched_files().into_iter().map(|path| (path.clone(), stamp(&path))).collect())
+    }
+
+    /// What people are told of locks that were there before and are not any more; nothing when all are.
+    pub(super) fn locks_gone(&self, now: &Self) -> String {
+        let there = |files: &Self, path: &PathBuf| files.0.iter().any(|(other, stamp)| other == path && stamp.is_some());
+        let locks = self.0.iter().map(|(path, _)| path).filter(|path| path.file_name().is_some_and(|name| name == "toolwright.lock"));
+        let gone = locks.filter(|path| there(self, path) && !there(now, path));
+        let told = gone.map(|path| {
+            let path = one_line(&path.display().to_string());
+            format!("`{path}` is gone: what its servers say is compared with nothing any more, and all of it is served; `toolwright lock` keeps it again\n")
+        });
+        told.collect()
     }
 
     fn again(&self) -> Self {

@@ -79,6 +79,8 @@ fn a_question_about_what_is_offered_no_more_ends_and_nothing_runs() {
         world.write("toolwright.yaml", &changed);
         let reply = ended(&mut client);
         assert_eq!(reply["result"]["_meta"]["dev.toolwright/error"]["code"], "catalog_changed", "{name}: {reply}");
+        let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("nothing of it ran, and a further call asks again"), "what to do stands in it: {text}");
         client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}}));
         client.ask("ping", &json!({}));
         assert_eq!(client.close().code, 0);

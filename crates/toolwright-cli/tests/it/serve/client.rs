@@ -14,23 +14,23 @@ use crate::world::{Done, World, done};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The other end of `toolwright serve`.
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Option<Child>,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     next: u64,
     /// Notifications that came while a reply was waited for.
-    pub(super) told: Vec<Value>,
+    pub(crate) told: Vec<Value>,
 }
 
 impl Client {
     /// Starts the server, and shakes hands.
-    pub(super) fn start(world: &World, words: &str) -> Self {
+    pub(crate) fn start(world: &World, words: &str) -> Self {
         Self::start_with(world, words, &json!({}))
     }
 
     /// The same, as a client that can do so much.
-    pub(super) fn start_with(world: &World, words: &str, capabilities: &Value) -> Self {
+    pub(crate) fn start_with(world: &World, words: &str, capabilities: &Value) -> Self {
         let mut client = Self::spawn(world, words);
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "a client of the tests", "version": "1"}});
         let reply = client.ask("initialize", &hello);
@@ -57,26 +57,26 @@ impl Client {
     }
 
     /// Starts a server over HTTP; gives back its address too.
-    pub(super) fn http(world: &World, words: &str) -> (Self, String) {
+    pub(crate) fn http(world: &World, words: &str) -> (Self, String) {
         let client = Self::spawn(world, &format!("--http 127.0.0.1:0 {words}"));
         let url = client.lines.recv_timeout(PATIENCE).unwrap();
         (client, url)
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().unwrap();
         writeln!(stdin, "{message}").unwrap();
         stdin.flush().unwrap();
     }
 
     /// One message from the server.
-    pub(super) fn message(&mut self) -> Value {
+    pub(crate) fn message(&mut self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).expect("the server says nothing");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line}"))
     }
 
     /// The reply to a request.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -90,29 +90,34 @@ impl Client {
     }
 
     /// The tools of the list.
-    pub(super) fn tools(&mut self) -> Vec<Value> {
+    pub(crate) fn tools(&mut self) -> Vec<Value> {
         self.ask("tools/list", &json!({}))["result"]["tools"].as_array().unwrap().clone()
     }
 
-    pub(super) fn names(&mut self) -> Vec<String> {
+    pub(crate) fn names(&mut self) -> Vec<String> {
         self.tools().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// Closes its end, and waits for the server's.
-    pub(super) fn close(mut self) -> Done {
+    pub(crate) fn close(mut self) -> Done {
         self.stdin = None;
         done(self.child.take().unwrap().wait_with_output().unwrap())
     }
 
     /// As a system that shuts down does it.
-    pub(super) fn terminate(mut self) -> Done {
+    pub(crate) fn terminate(self) -> Done {
+        self.signalled("TERM")
+    }
+
+    /// Sends it a signal, and waits for its end.
+    pub(crate) fn signalled(mut self, signal: &str) -> Done {
         let child = self.child.take().unwrap();
         let pid = child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
         let ended = done(child.wait_with_output().unwrap());
         self.stdin = None;
         ended
@@ -129,13 +134,13 @@ impl Drop for Client {
 }
 
 /// One request over HTTP: the status and the body.
-pub(super) fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+pub(crate) fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
     let (host, _) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     post_to(url, host, headers, body)
 }
 
 /// The same, with another name in `Host`.
-pub(super) fn post_to(url: &str, host: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+pub(crate) fn post_to(url: &str, host: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = body.to_string();
     let mut request = format!("POST /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n");
@@ -154,20 +159,26 @@ pub(super) fn post_to(url: &str, host: &str, headers: &[(&str, &str)], body: &Va
 }
 
 /// A request of the newest generation, with its headers.
-pub(super) fn ask_over_http(url: &str, token: Option<&str>, method: &str, params: &Value) -> (u16, Value) {
+pub(crate) fn ask_over_http(url: &str, token: Option<&str>, method: &str, params: &Value) -> (u16, Value) {
+    let (status, mut events) = events_over_http(url, token, method, params);
+    (status, events.pop().unwrap())
+}
+
+/// The same, with everything that was said before the reply.
+pub(crate) fn events_over_http(url: &str, token: Option<&str>, method: &str, params: &Value) -> (u16, Vec<Value>) {
     let mut params = params.clone();
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "a client of the tests", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "a client of the tests", "version": "1"});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
     let bearer = token.map(|token| format!("Bearer {token}"));
     let name = params["name"].as_str().map(str::to_owned);
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
     headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
     headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
     let (status, body) = post(url, &headers, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
-    // As JSON, or as the last event of a stream.
-    let event = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
-    (status, serde_json::from_str(event.unwrap_or(&body)).unwrap_or_else(|_| panic!("{status}: {body}")))
+    let read = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| panic!("{status}: {body}"));
+    // As JSON, or as a stream of events.
+    let said = body.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| !data.is_empty());
+    let events: Vec<Value> = said.map(read).collect();
+    (status, if events.is_empty() { vec![read(&body)] } else { events })
 }

@@ -163,3 +163,24 @@ fn what_is_published_may_be_plain_and_what_is_demanded_stays() {
     assert_ne!(done["result"]["isError"], true, "{done}");
     assert_eq!(world.read("ran.txt"), "ran\n");
 }
+
+#[test]
+fn what_a_server_offers_and_nobody_can_use_is_told_once_by_its_name() {
+    let world = World::new("serve_unusable");
+    let long = "x".repeat(300);
+    let tools = [json!({"name": "good", "inputSchema": {"type": "object"}}), json!({"name": long, "inputSchema": {"type": "object"}})];
+    let source = source(&world, "s", &tools, &json!({"ok": true}), "0");
+    world.write("toolwright.yaml", &format!("sources:\n{source}"));
+    let mut client = Client::start(&world, "--journal none");
+    assert_eq!(client.names(), ["s_good"]);
+    world.write("toolwright.yaml", &format!("sources:\n{source}tools: {{ s_good: {{ name: better }} }}\n"));
+    assert_eq!(client.message()["method"], "notifications/tools/list_changed");
+    assert_eq!(client.names(), ["better"]);
+    let ended = client.close();
+    assert_eq!(ended.err.matches("of `s` is left out: ").count(), 1, "{}", ended.err);
+    assert!(ended.err.contains(&"x".repeat(70)) && !ended.err.contains(&long), "{}", ended.err);
+    let listed = world.json("list --as-clients");
+    let left = &listed["leftOut"][0];
+    assert_eq!((&left["source"], &left["name"], &left["cause"]), (&json!("s"), &json!(long), &json!("unusable")), "{listed}");
+    assert!(world.run("list --as-clients").out.contains("not seen: xxx"), "people see it too");
+}

@@ -82,3 +82,27 @@ fn what_is_as_it_was_accepted_runs_and_a_server_that_is_away_stops_it_before_its
     assert_eq!(client.call("apart", &json!({}))["result"]["isError"], false);
     client.close();
 }
+
+/// What differs is offered no more as soon as that is known, and is again, told to people, when nobody's word is left to compare with.
+#[test]
+fn what_was_found_to_differ_leaves_the_list_until_the_lock_is_gone() {
+    let world = world("serve_stale_list", &[("Says hello", "Says hello, and sends everything away")]);
+    let mut client = Client::start(&world, "--journal none");
+    assert_eq!(failed(&client.call("small_show", &json!({}))).0, "catalog_changed");
+    let changed = |client: &mut Client| {
+        while !client.told.drain(..).any(|message| message["method"] == "notifications/tools/list_changed") {
+            let message = client.message();
+            client.told.push(message);
+        }
+        client.names()
+    };
+    let names = changed(&mut client);
+    for (name, offered) in [("small_show", false), ("late", false), ("over", false), ("apart", true), ("small_die", true)] {
+        assert_eq!(names.iter().any(|one| one == name), offered, "{name}: {names:?}");
+    }
+    std::fs::remove_file(world.dir.join("toolwright.lock")).unwrap();
+    let names = changed(&mut client);
+    assert!(names.iter().any(|one| one == "small_show"), "{names:?}");
+    let ended = client.close();
+    assert_eq!(ended.err.matches("toolwright.lock` is gone").count(), 1, "{}", ended.err);
+}

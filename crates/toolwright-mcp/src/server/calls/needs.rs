@@ -1,37 +1,18 @@
-//! What a composite needs of servers whose tools were accepted: compared before its first step, as `toolwright run` does. One whose
-//! third step would be withheld does not begin its first.
+//! What the composites of an offer need of servers whose tools were accepted, and what a client hears where that is in the way.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use futures_util::future::join_all;
-use toolwright::{CallError, Catalog, EffectState, Fault, Text, ToolError};
+use toolwright::{CallError, EffectState, Fault, Text, ToolError};
 
 use crate::server::offer::Offer;
-use crate::upstream::{CATALOG_CHANGED, Upstream, UpstreamError};
+use crate::upstream::{CATALOG_CHANGED, Hindrance, Needs, Upstream};
 
 const ACCEPT: &str = "nothing was called; `toolwright diff` shows what is different, `toolwright lock` accepts it";
 
-/// What each composite of an offer needs. Found once for each offer: composites that need no such server are not in it.
+/// What each composite of an offer needs. Found once for each offer: composites that need no such server are not in it. A tool of a
+/// server is compared when it is sent.
 #[derive(Default)]
 pub(crate) struct AllNeeds(BTreeMap<Text, Needs>);
-
-/// What one tool needs. Most need nothing: a tool of a server is compared when it is sent.
-#[derive(Clone, Default)]
-pub(crate) struct Needs(Option<Arc<[Need]>>);
-
-/// A server, and those of its tools that will be called.
-struct Need {
-    upstream: Upstream,
-    tools: Vec<Used>,
-}
-
-struct Used {
-    /// In the catalogue.
-    id: Text,
-    /// On its server.
-    name: Text,
-}
 
 impl AllNeeds {
     pub(crate) fn of(offer: &Offer) -> Self {
@@ -39,12 +20,9 @@ impl AllNeeds {
         if pinned.is_empty() {
             return Self::default();
         }
-        let composites = offer.catalog.entries().filter_map(|(id, entry)| Some((id, entry.composite()?.tools())));
-        let needs = composites.filter_map(|(id, tools)| {
-            let needs: Arc<[Need]> = pinned.iter().filter_map(|upstream| Need::of(&offer.catalog, upstream, tools)).collect();
-            (!needs.is_empty()).then(|| (Text::from(id), Needs(Some(needs))))
-        });
-        Self(needs.collect())
+        let composites = offer.catalog.entries().filter(|(_, entry)| entry.composite().is_some());
+        let needs = composites.map(|(id, _)| (Text::from(id), Needs::of(&offer.catalog, pinned.iter().copied(), id)));
+        Self(needs.filter(|(_, needs)| !needs.is_empty()).collect())
     }
 
     pub(crate) fn of_tool(&self, id: &str) -> Needs {
@@ -52,58 +30,30 @@ impl AllNeeds {
     }
 }
 
-impl Need {
-    fn of(catalog: &Catalog, upstream: &Upstream, tools: &[Text]) -> Option<Self> {
-        let used = |id: &Text| {
-            let entry = catalog.get(id)?;
-            let origin = entry.origin().filter(|origin| origin.source == upstream.name())?;
-            Some(Used { id: id.clone(), name: origin.name.clone() })
-        };
-        let tools: Vec<Used> = tools.iter().filter_map(used).collect();
-        (!tools.is_empty()).then(|| Self { upstream: upstream.clone(), tools })
-    }
-
-    /// What stands in the way.
-    async fn compared(&self, composite: &Text) -> Result<(), CallError> {
-        let changed = self.upstream.compare().await.map_err(|error| silent(composite, &self.upstream, error))?;
-        if changed.is_empty() {
-            return Ok(());
-        }
-        for used in &self.tools {
-            if let Some(changed) = changed.iter().find(|changed| changed.tool == used.name) {
-                let message = format!("`{composite}` is stale: it uses `{}`, which is withheld: {}", used.id, changed.why);
-                let message = self.upstream.masked(&message);
-                return Err(Fault::Refused { code: CATALOG_CHANGED.into(), message, help: Some(ACCEPT.to_owned()), details: None }.into());
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Needs {
-    /// Starts what the composite needs, all at once, and looks whether it is what was accepted. Costs next to nothing when that is done.
-    ///
-    /// # Errors
-    /// When a tool is another one or gone, or a server cannot say what it offers. Nothing was called.
-    pub(crate) async fn compared(&self, composite: &Text) -> Result<(), CallError> {
-        let Some(needs) = &self.0 else { return Ok(()) };
-        match &**needs {
-            [need] => need.compared(composite).await,
-            needs => {
-                let all = join_all(needs.iter().map(|need| need.compared(composite))).await;
-                // That a tool is another one says more than that a server is away just now.
-                let (refused, silent): (Vec<_>, Vec<_>) = all.into_iter().filter_map(Result::err).partition(CallError::is_refusal);
-                refused.into_iter().chain(silent).next().map_or(Ok(()), Err)
-            }
-        }
+/// Looks whether what the composite needs is what was accepted.
+///
+/// # Errors
+/// When a tool is another one or gone, or a server cannot say what it offers. Nothing was called.
+pub(super) async fn compared(needs: &Needs, composite: &Text) -> Result<(), CallError> {
+    match needs.compare().await.map_err(|hindrances| hindrances.into_iter().next()) {
+        Ok(()) | Err(None) => Ok(()),
+        Err(Some(first)) => Err(told(composite, first)),
     }
 }
 
 #[cold]
-fn silent(composite: &Text, upstream: &Upstream, error: UpstreamError) -> CallError {
-    let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
-    let message = format!("the source `{}`, which `{composite}` needs, is not there: {}", upstream.name(), error.message);
-    let help = format!("no step of `{composite}` ran{help}");
-    let error = ToolError::new(message).code(error.code).help(help).nothing_happened();
-    Fault::Tool { tool: composite.clone(), error, state: EffectState::NotStarted }.into()
+fn told(composite: &Text, hindrance: Hindrance) -> CallError {
+    match hindrance {
+        Hindrance::Changed { tool, why, .. } => {
+            let message = format!("`{composite}` is stale: it uses `{tool}`, which is withheld: {why}");
+            Fault::Refused { code: CATALOG_CHANGED.into(), message, help: Some(ACCEPT.to_owned()), details: None }.into()
+        }
+        Hindrance::Silent { server, error } => {
+            let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
+            let message = format!("the source `{server}`, which `{composite}` needs, is not there: {}", error.message);
+            let help = format!("no step of `{composite}` ran{help}");
+            let error = ToolError::new(message).code(error.code).help(help).nothing_happened();
+            Fault::Tool { tool: composite.clone(), error, state: EffectState::NotStarted }.into()
+        }
+    }
 }

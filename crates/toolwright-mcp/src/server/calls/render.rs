@@ -3,6 +3,7 @@
 //! What an upstream sent goes out as it came: its content blocks, its structured content, its `_meta`. What we have to say ourselves
 //! stands beside it, under names of ours.
 
+use toolwright::journal::JournalErrorKind;
 use toolwright::{CallError, EffectState, Fault, Retry, Text, ToolResult, Value};
 
 use crate::server::message::{INVALID_PARAMS, MISSING_CAPABILITY, RpcError};
@@ -150,7 +151,9 @@ fn teaching(error: &CallError) -> String {
     if !completed.is_empty() {
         lines.push(format!("done before that: {}", completed.join(", ")));
     }
+    let elsewhere = matches!(error.root_cause(), Fault::Journal { error, .. } if error.kind == JournalErrorKind::Claimed);
     let again = match (error.retry(), error.effect_state(), error.effects().is_empty()) {
+        _ if elsewhere => Some("call it again a little later, with the same key and the same arguments: it gets the result of that work"),
         (Retry::Safe, EffectState::NotStarted | EffectState::NoEffect, _) => Some("nothing was changed: it may be called again"),
         (Retry::Safe, ..) => Some("it may be called again"),
         (Retry::AfterReconcile, ..) => Some("do not call it again before somebody has found out what happened"),

@@ -12,10 +12,10 @@ use toolwright::{Object, Text, Value};
 
 use super::lists::Kind;
 use crate::server::caller::Caller;
-use crate::server::calls::{AllNeeds, Needs};
+use crate::server::calls::AllNeeds;
 use crate::server::offer::Offer;
 use crate::server::surface::{Generation, Surface, Surfaces};
-use crate::upstream::Upstream;
+use crate::upstream::{Needs, Upstream};
 
 /// How long a list is taken for the truth of a server that says when it changes.
 const KEPT_WHEN_TOLD: Duration = Duration::from_secs(300);

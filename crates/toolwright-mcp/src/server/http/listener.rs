@@ -1,6 +1,7 @@
 //! Connections: accepted one by one, bounded in number and in patience, and closed in order at the end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -68,7 +69,12 @@ pub(super) async fn serve(bound: HttpListener, stop: CancelToken) {
 async fn connection(socket: TcpStream, endpoint: Arc<Endpoint>, limits: HttpLimits, stop: CancelToken) {
     // Without it, small events wait for the acknowledgement of the one before: 40 ms each.
     let _ = socket.set_nodelay(true);
-    let service = service_fn(move |request| endpoint.clone().answer(request));
+    let spoken = Arc::new(AtomicBool::new(false));
+    let speaks = spoken.clone();
+    let service = service_fn(move |request| {
+        speaks.store(true, Ordering::Relaxed);
+        endpoint.clone().answer(request)
+    });
     let io = TokioIo::new(Patient::new(socket, limits.write_stall));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -78,7 +84,16 @@ async fn connection(socket: TcpStream, endpoint: Arc<Endpoint>, limits: HttpLimi
     let mut served = std::pin::pin!(served);
     tokio::select! {
         _ = served.as_mut() => return,
+        () = still_silent(limits.first_head_wait, &spoken) => return,
         () = stop.cancelled() => served.as_mut().graceful_shutdown(),
     }
     let _ = served.await;
+}
+
+/// Ends when no whole request came in that time; never when one did.
+async fn still_silent(wait: Duration, spoken: &AtomicBool) {
+    tokio::time::sleep(wait).await;
+    if spoken.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
 }

@@ -189,7 +189,9 @@ impl Mailbox {
         let bytes = event.bytes.clone();
         found.read = found.read.max(place.after);
         if !self.rules.replay {
-            let freed: usize = found.events.drain(..).map(|event| event.size()).sum();
+            // Nobody asks for it again; what came after it is still to be read.
+            let read = found.events.iter().take_while(|event| event.number <= place.after).count();
+            let freed: usize = found.events.drain(..read).map(|event| event.size()).sum();
             self.free(&mut state, freed);
         }
         Poll::Ready(Some(bytes))
@@ -288,5 +290,32 @@ impl Event {
 impl Stream {
     fn size(&self) -> usize {
         self.events.iter().map(Event::size).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes in a burst is read one by one, whether it is kept for later or not.
+    #[test]
+    fn nothing_that_was_not_read_goes() {
+        for replay in [false, true] {
+            let common = Common::new(1_000);
+            let mailbox = Mailbox::new(Rules { replay, bytes_max: 1_000 }, common.clone());
+            let stream = mailbox.open();
+            let mut place = mailbox.attach(stream, 0).unwrap();
+            mailbox.push(stream, "how far", false);
+            mailbox.push(stream, "further", false);
+            mailbox.push(stream, "the reply", true);
+            let mut cx = Context::from_waker(Waker::noop());
+            for expected in ["how far", "further", "the reply"] {
+                let Poll::Ready(Some(bytes)) = mailbox.next(&mut place, &mut cx) else { panic!("`{expected}` is lost") };
+                assert!(bytes.ends_with(format!("data: {expected}\n\n").as_bytes()), "{bytes:?}");
+            }
+            assert!(matches!(mailbox.next(&mut place, &mut cx), Poll::Ready(None)));
+            drop(mailbox);
+            assert_eq!(common.bytes.load(Ordering::Relaxed), 0);
+        }
     }
 }

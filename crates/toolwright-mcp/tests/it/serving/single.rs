@@ -154,3 +154,64 @@ async fn what_is_not_a_message_is_told_so() {
     let (status, _) = of(served.single("tools/list", json!({})).header("idempotency-key", "x".repeat(300))).await;
     assert_eq!(status, 400);
 }
+
+/// A proxy may have judged by the header what the message says otherwise.
+#[tokio::test]
+async fn two_keys_of_one_call_are_one_or_refused() {
+    let served = Served::new().await;
+    let session = served.session().await;
+    for (header, said, taken) in [("k1", "k2", false), ("k1", "k1", true), ("\"k1\"", "k1", true)] {
+        let mut message = call(1, "slow", json!({}));
+        message["params"]["_meta"] = json!({"dev.toolwright/idempotency-key": said});
+        let mut alone = single("tools/call", json!({"name": "slow", "arguments": {}}));
+        alone["params"]["_meta"]["dev.toolwright/idempotency-key"] = said.into();
+        let alone =
+            served.post(&alone).header("mcp-protocol-version", SINGLE).header("mcp-method", "tools/call").header("mcp-name", "slow");
+        for (post, status) in [(served.in_session(&session, &message), 200), (alone, if taken { 200 } else { 400 })] {
+            let before = served.counts.started();
+            let response = post.header("idempotency-key", header).send().await.unwrap();
+            assert_eq!(response.status(), status, "{header} {said}");
+            if taken {
+                // The second time it is found, not run.
+                response.text().await.unwrap();
+                continue;
+            }
+            let (code, text) = error(response).await;
+            assert!(code == -32_020 && text.contains("different keys"), "{code}: {text}");
+            assert_eq!(served.counts.started(), before, "nothing was run");
+        }
+    }
+    assert_eq!(served.counts.started(), 1, "one key, one call");
+}
+
+/// Half a head takes a place that others want: it is closed long before a connection that has spoken and waits.
+#[tokio::test]
+async fn a_connection_that_never_spoke_is_closed_before_one_that_waits() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let wait = Duration::from_millis(300);
+    let served = Served::with(|_, http| http.limits.first_head_wait = wait).await;
+    let begin = async |bytes: &str| {
+        let mut socket = tokio::net::TcpStream::connect(served.address).await.unwrap();
+        socket.write_all(bytes.as_bytes()).await.unwrap();
+        socket
+    };
+    let half = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\n", served.address);
+    let whole = format!("GET /mcp HTTP/1.1\r\nhost: {}\r\n\r\n", served.address);
+    let silent = begin("").await;
+    let slow = begin(&half).await;
+    let mut spoke = begin(&whole).await;
+    let began = std::time::Instant::now();
+    for mut socket in [silent, slow] {
+        let mut left = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut left)).await.unwrap();
+        // With bytes of ours that nobody read, the other end is told so.
+        assert!(read.is_ok() || left.is_empty(), "{read:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(10));
+    tokio::time::sleep(wait).await;
+    let mut answer = vec![0; 4_096];
+    assert!(spoke.read(&mut answer).await.unwrap() > 0, "the answer to its first");
+    spoke.write_all(whole.as_bytes()).await.unwrap();
+    let more = tokio::time::timeout(Duration::from_secs(10), spoke.read(&mut answer)).await.unwrap().unwrap();
+    assert!(more > 0, "it goes on");
+}
