@@ -12,6 +12,7 @@ use super::run::{configuration, written};
 use crate::app::App;
 use crate::args::{Format, ServeArgs};
 use crate::code;
+use crate::config::Config;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
@@ -34,10 +35,11 @@ pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
 }
 
 async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
-    // Read again with everything else: whoever is asked is the same while the server runs.
-    let askers = Askers::new().with_approvals(serving::approvals(&app.config()?));
     let files = Files::now(app);
-    let mut shop = opened(app, args, &askers).await?;
+    let config = app.config_with_locks()?;
+    // Whoever is asked is the same while the server runs, whatever is read later.
+    let askers = Askers::new().with_approvals(serving::approvals(&config));
+    let mut shop = opened(app, args, &askers, config).await?;
     many_files(args);
     let outcome = opened_doors(app, args, &mut shop, (askers, files)).await;
     // Whatever came of it, no server is left behind.
@@ -47,8 +49,8 @@ async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
 }
 
 /// Everything that is offered, for the first time.
-async fn opened(app: &App, args: &ServeArgs, askers: &Askers) -> Result<Shop, Exit> {
-    let opened = until_first(Shop::open(app, args, askers, None)).await.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
+async fn opened(app: &App, args: &ServeArgs, askers: &Askers, config: Config) -> Result<Shop, Exit> {
+    let opened = until_first(Shop::open(config, app, args, askers, None)).await.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
     let shop = opened.map_err(|refused| app.fail(refused.findings, refused.exit))?;
     // What was opened is closed again: a slip of the pen on the command line must not leave servers behind.
     if let Err(exit) = app.allows_what_is_there(&shop.host) {
@@ -65,7 +67,11 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, fil
         Some(http) => Door::Http(Box::new(listening(app, &server, http).await?)),
         None => Door::Standard,
     };
-    shop.tell(app, &door.words());
+    // A client that begins at once waits for what it lists, and not for what people are told; both are the same work.
+    let telling = tokio::task::spawn_blocking({
+        let (news, output, server) = (shop.news(&door.words()), app.output, server.clone());
+        move || news.tell(output, &server)
+    });
     if let Door::Http(listener) = &door {
         app.output.result(&match app.output.format {
             Format::Json => format!("{}\n", serde_json::json!({ "url": listener.url() })),
@@ -86,6 +92,7 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, fil
         ended = until_second(app.output, &cancel, serving) => ended,
         never = keep_up(app, args, shop, &server, (&askers, files)) => match never {},
     };
+    let _ = telling.await;
     if let Some(journal) = &journal {
         written(app, journal).await;
     }
@@ -178,12 +185,12 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
     loop {
         let why = watch.change().await;
         let files = Files::now(app);
-        match Shop::open(app, args, askers, Some(shop)).await {
+        match shop.again(app, args, askers).await {
             Ok(next) => {
                 shop.replace_by(next);
                 server.replace(shop.offer());
                 if why.is_told() {
-                    shop.tell(app, "again: what it is made of has changed");
+                    shop.news("again: what it is made of has changed").tell(app.output, server);
                 }
             }
             Err(refused) => {

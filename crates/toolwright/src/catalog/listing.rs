@@ -216,10 +216,15 @@ impl<R: Runtime> View<R> {
     /// Hash of every declaration and output, in order: of two views with one fingerprint either can stand for the other,
     /// as far as declarations tell.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint.unwrap_or_else(|| self.hashed())
+        self.sealed_fingerprint().unwrap_or_else(|| self.hashed())
     }
 
-    pub(crate) fn hashed(&self) -> Fingerprint {
+    /// The same, of what is sealed.
+    pub(crate) fn sealed_fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint.as_ref().map(|made| *made.get_or_init(|| self.hashed()))
+    }
+
+    fn hashed(&self) -> Fingerprint {
         let mut hasher = Hasher::new();
         for output in self.fixed_outputs() {
             hasher.text(&output.id);
