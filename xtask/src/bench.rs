@@ -34,6 +34,7 @@ pub(crate) struct Options {
     gateway: bool,
     inside: bool,
     debug: bool,
+    start: bool,
 }
 
 impl Options {
@@ -50,6 +51,7 @@ impl Options {
                 "--gateway" => options.gateway = true,
                 gateway::INSIDE => options.inside = true,
                 "--debug" => options.debug = true,
+                "--start" => options.start = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -70,6 +72,9 @@ impl Options {
         }
         if options.debug && !options.gateway {
             return Err("`--debug` goes with `--gateway`, for trying it out".to_owned());
+        }
+        if options.start && !options.gateway {
+            return Err("`--start` goes with `--gateway`, of which it measures the start alone".to_owned());
         }
         Ok(options)
     }
@@ -154,5 +159,7 @@ mod tests {
         assert!(Options::parse(&["--gateway", "--peers"]).is_err());
         assert!(Options::parse(&["--gateway", "--quick"]).is_ok());
         assert!(Options::parse(&["--debug"]).is_err());
+        assert!(Options::parse(&["--start"]).is_err());
+        assert!(Options::parse(&["--gateway", "--start", "--quick"]).is_ok());
     }
 }

@@ -137,25 +137,29 @@ impl App {
         self.read_config_with_locks().map_err(|finding| self.fail(vec![*finding], Exit::Usage))
     }
 
-    /// The same, and nothing is told. Nothing in a lock depends on the file that it stands beside, so large ones are read while
-    /// that is.
+    /// The same, and nothing is told. Nothing in a lock depends on the file that it stands beside, so beside a large one that file
+    /// is read on a thread of its own.
     ///
     /// # Errors
     /// As [`App::read_config`].
     pub(crate) fn read_config_with_locks(&self) -> Result<Config, Box<Finding>> {
         let places = self.places(None)?;
+        let locks = || places.iter().map(Written::lock).collect::<Vec<_>>();
+        let read = || self.read_places(&places, None);
+        if !places.iter().any(Written::has_large_lock) {
+            return Ok(read()?.with_locks(locks()));
+        }
         std::thread::scope(|scope| {
-            let reading = places.iter().map(|place| {
-                let apart = || std::thread::Builder::new().name("lock".to_owned()).spawn_scoped(scope, || place.lock()).ok();
-                (place, place.has_large_lock().then(apart).flatten())
-            });
-            let reading: Vec<_> = reading.collect();
-            let mut config = self.read_places(&places, None)?;
-            for (place, apart) in reading {
-                let read = apart.and_then(|apart| apart.join().ok());
-                config.add_lock(read.unwrap_or_else(|| place.lock()));
-            }
-            Ok(config)
+            let apart = || {
+                let config = read();
+                // Not here, but soon: what judges schemas takes time to be built.
+                toolwright::schema::warm();
+                config
+            };
+            let apart = std::thread::Builder::new().name("configuration".to_owned()).spawn_scoped(scope, apart).ok();
+            let locks = locks();
+            let config = apart.and_then(|apart| apart.join().ok()).unwrap_or_else(read)?;
+            Ok(config.with_locks(locks))
         })
     }
 
@@ -364,9 +368,8 @@ impl App {
 pub(crate) fn add_locks(config: &mut Config) {
     let files = config.files.iter();
     let places = files.map(|file| Written { path: file.path.clone(), name: file.source.name().to_owned(), layer: file.layer });
-    for place in places.collect::<Vec<_>>() {
-        config.add_lock(place.lock());
-    }
+    let locks: Vec<_> = places.map(|place| place.lock()).collect();
+    config.add_locks(locks);
 }
 
 /// A file of the configuration, and what people call it.
@@ -376,7 +379,7 @@ struct Written {
     layer: Layer,
 }
 
-/// From this size on a lock is read on a thread of its own, in bytes: a thread costs less than so much text.
+/// From this size on a lock is read beside its configuration, in bytes: a thread costs less than so much text.
 const LOCK_APART_BYTES: u64 = 64 * 1024;
 
 impl Written {

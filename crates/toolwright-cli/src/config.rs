@@ -111,11 +111,19 @@ impl Config {
         }
     }
 
-    /// Takes a lock with what is wrong with it.
-    pub(crate) fn add_lock(&mut self, (lock, faults): (Option<LockFile>, Vec<Fault>)) {
-        self.locks.extend(lock);
-        self.findings.extend(faults.iter().map(|fault| fault.finding.clone()));
-        self.lock_faults.extend(faults);
+    /// Takes locks, each with what is wrong with it.
+    pub(crate) fn add_locks(&mut self, locks: Vec<(Option<LockFile>, Vec<Fault>)>) {
+        for (lock, faults) in locks {
+            self.locks.extend(lock);
+            self.findings.extend(faults.iter().map(|fault| fault.finding.clone()));
+            self.lock_faults.extend(faults);
+        }
+    }
+
+    /// The same configuration with locks.
+    pub(crate) fn with_locks(mut self, locks: Vec<(Option<LockFile>, Vec<Fault>)>) -> Self {
+        self.add_locks(locks);
+        self
     }
 
     /// What the lock beside its file says about the tools of a source.

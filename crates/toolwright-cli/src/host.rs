@@ -22,10 +22,10 @@ use std::sync::Arc;
 use toolwright::{Catalog, HostChecks, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
-use crate::config::{Config, Said};
 use crate::config::composite::CompositeEntry;
 use crate::config::reader::Place;
 use crate::config::reconcile::ReconcileEntry;
+use crate::config::{Config, Said};
 use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
 use crate::moment::WallClock;
@@ -152,7 +152,10 @@ impl Host {
         let misnamed = build.allowed_of_nothing();
         let mut host = build.close(needed, servers);
         host.misnamed = misnamed;
-        host.composites = config.composites;
+        let mut config = config;
+        host.composites = std::mem::take(&mut config.composites);
+        // It is large where a catalogue is, and whoever opens a host need not wait until it is gone.
+        tokio::task::spawn_blocking(move || drop(config));
         host
     }
 

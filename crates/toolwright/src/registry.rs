@@ -415,13 +415,7 @@ impl<R: Runtime> Registry<R> {
         (head.close(Body::Composite(Arc::new(body))), steps)
     }
 
-    fn install(
-        &mut self,
-        tool: ToolDef<R>,
-        declared: Declaration<R>,
-        hashes: Arc<Hashed<R>>,
-        warned: Vec<crate::composite::SpecIssue>,
-    ) {
+    fn install(&mut self, tool: ToolDef<R>, declared: Declaration<R>, hashes: Arc<Hashed<R>>, warned: Vec<crate::composite::SpecIssue>) {
         let index = self.view.entries.len();
         let name = tool.0.name.clone();
         self.view.warnings.extend(warned.into_iter().map(|warning| (name.clone(), warning)));

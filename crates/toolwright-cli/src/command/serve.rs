@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use toolwright::CancelSource;
 use toolwright_mcp::server::{Askers, Caller, HttpListener, HttpOptions, Server, ServerOptions};
 use toolwright_sqlite::SqliteJournal;
@@ -39,9 +40,10 @@ async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
     let config = app.config_with_locks()?;
     // Whoever is asked is the same while the server runs, whatever is read later.
     let askers = Askers::new().with_approvals(serving::approvals(&config));
+    let journal = Opening::begin(args);
     let mut shop = opened(app, args, &askers, config).await?;
     many_files(args);
-    let outcome = opened_doors(app, args, &mut shop, (askers, files)).await;
+    let outcome = opened_doors(app, args, &mut shop, journal, (askers, files)).await;
     // Whatever came of it, no server is left behind.
     let _ = until_next(shop.close()).await;
     leave_at_next();
@@ -60,8 +62,14 @@ async fn opened(app: &App, args: &ServeArgs, askers: &Askers, config: Config) ->
     Ok(shop)
 }
 
-async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, files): (Askers, Files)) -> Result<(), Exit> {
-    let journal = journal_of(app, args).await?;
+async fn opened_doors(
+    app: &App,
+    args: &ServeArgs,
+    shop: &mut Shop,
+    journal: Opening,
+    (askers, files): (Askers, Files),
+) -> Result<(), Exit> {
+    let journal = journal.opened(app).await?;
     let server = Server::new(options(app, shop, journal.as_ref()), askers.clone(), shop.offer());
     let door = match shop.http.take() {
         Some(http) => Door::Http(Box::new(listening(app, &server, http).await?)),
@@ -155,14 +163,37 @@ async fn listening(app: &App, server: &Server, http: HttpOptions) -> Result<Http
     })
 }
 
-async fn journal_of(app: &App, args: &ServeArgs) -> Result<Option<SqliteJournal>, Exit> {
-    match Place::of(args.at.journal.as_deref()) {
-        Ok(Place::Nowhere) => {
-            app.output.note("note: no run is kept (`--journal none`): what a call did when the server stops half-way, nobody can tell\n");
-            Ok(None)
+/// A journal on its way, opened beside everything else. What is wrong with it is told when it is needed.
+enum Opening {
+    Nowhere,
+    Begun(JoinHandle<Result<SqliteJournal, Box<Finding>>>),
+    Misplaced(Box<Finding>),
+}
+
+impl Opening {
+    fn begin(args: &ServeArgs) -> Self {
+        match Place::of(args.at.journal.as_deref()) {
+            Ok(Place::Nowhere) => Self::Nowhere,
+            Ok(Place::File { path, .. }) => Self::Begun(tokio::task::spawn_blocking(move || journal::open(&path))),
+            Err(finding) => Self::Misplaced(finding),
         }
-        Ok(Place::File { path, .. }) => app.journal_to_write(&path).await.map(Some),
-        Err(finding) => Err(app.fail(vec![*finding], Exit::JournalUnavailable)),
+    }
+
+    async fn opened(self, app: &App) -> Result<Option<SqliteJournal>, Exit> {
+        let opened = match self {
+            Self::Nowhere => {
+                app.output
+                    .note("note: no run is kept (`--journal none`): what a call did when the server stops half-way, nobody can tell\n");
+                return Ok(None);
+            }
+            Self::Misplaced(finding) => Err(finding),
+            Self::Begun(opening) => match until_first(opening).await {
+                Some(Ok(opened)) => opened,
+                Some(Err(_)) => return Err(Exit::Bug),
+                None => return Err(app.interrupted(Exit::ToolFailed)),
+            },
+        };
+        opened.map(Some).map_err(|finding| app.fail(vec![*finding], Exit::JournalUnavailable))
     }
 }
 

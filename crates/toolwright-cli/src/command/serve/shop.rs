@@ -49,13 +49,7 @@ impl Shop {
     }
 
     /// Opens what the files say, with what the locks beside them say; servers of `before` that are the same go on.
-    pub(super) async fn open(
-        config: Config,
-        app: &App,
-        args: &ServeArgs,
-        askers: &Askers,
-        before: Option<&Shop>,
-    ) -> Result<Self, Refused> {
+    pub(super) async fn open(config: Config, app: &App, args: &ServeArgs, askers: &Askers, before: Option<&Shop>) -> Result<Self, Refused> {
         let of_the_file = |finding: &&Finding| finding.severity == Severity::Error && finding.owner == Owner::File;
         let broken: Vec<Finding> = config.findings.iter().filter(of_the_file).cloned().collect();
         if !broken.is_empty() {
