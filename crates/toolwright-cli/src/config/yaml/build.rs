@@ -121,9 +121,10 @@ struct Entries {
 const KEYS_LINEAR_MAX: usize = 16;
 
 impl Entries {
-    fn add(&mut self, entry: Entry) -> Result<(), Problem> {
+    /// Keeps it; what is wrong when its key is there already.
+    fn add(&mut self, entry: Entry) -> Option<Problem> {
         if let Some(first) = self.find(&entry.key) {
-            return Err(duplicate(first, &entry));
+            return Some(duplicate(first, &entry));
         }
         self.list.push(entry);
         let known = self.by_key.len();
@@ -131,7 +132,7 @@ impl Entries {
             let new = self.list.iter().enumerate().skip(known).map(|(at, entry)| (entry.key.clone(), at));
             self.by_key.extend(new);
         }
-        Ok(())
+        None
     }
 
     fn find(&self, key: &str) -> Option<&Entry> {
@@ -255,7 +256,7 @@ impl<'t> Builder<'t> {
             Some(Open::Map { entries, key, .. }) => match key.take() {
                 Some((key, key_span)) => {
                     let entry = Entry { key, key_span, value: node };
-                    self.problems.extend(entries.add(entry).err());
+                    self.problems.extend(entries.add(entry));
                 }
                 None => match &node.kind {
                     Kind::Scalar(scalar) => {
