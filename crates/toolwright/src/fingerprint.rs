@@ -196,7 +196,8 @@ impl<R: Runtime> Hashed<R> {
                 next = inner;
             }
             let steps: Vec<Hashes> = next.steps.iter().filter_map(|step| step.made.get().copied()).collect();
-            next.made.get_or_init(|| of(&next.tool, next.tool.composite().map(|body| body.written()), &steps));
+            // Two that ask at once both make them: no reader waits for another.
+            let _ = next.made.set(of(&next.tool, next.tool.composite().map(|body| body.written()), &steps));
         }
     }
 }

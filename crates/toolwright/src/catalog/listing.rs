@@ -221,7 +221,13 @@ impl<R: Runtime> View<R> {
 
     /// The same, of what is sealed.
     pub(crate) fn sealed_fingerprint(&self) -> Option<Fingerprint> {
-        self.fingerprint.as_ref().map(|made| *made.get_or_init(|| self.hashed()))
+        let made = self.fingerprint.as_ref()?;
+        // Two that ask at once both make it: no reader waits for another.
+        Some(made.get().copied().unwrap_or_else(|| {
+            let hash = self.hashed();
+            let _ = made.set(hash);
+            hash
+        }))
     }
 
     fn hashed(&self) -> Fingerprint {
