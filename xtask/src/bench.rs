@@ -35,6 +35,7 @@ pub(crate) struct Options {
     inside: bool,
     ours: bool,
     debug: bool,
+    start: bool,
 }
 
 impl Options {
@@ -52,6 +53,7 @@ impl Options {
                 gateway::INSIDE => options.inside = true,
                 "--debug" => options.debug = true,
                 "--ours" => options.ours = true,
+                "--start" => options.start = true,
                 other => return Err(format!("`bench` knows no `{other}`")),
             }
         }
@@ -75,6 +77,9 @@ impl Options {
         }
         if options.ours && !options.gateway {
             return Err("`--ours` goes with `--gateway`: it leaves the others out".to_owned());
+        }
+        if options.start && !options.gateway {
+            return Err("`--start` goes with `--gateway`, of which it measures the start alone".to_owned());
         }
         Ok(options)
     }
@@ -161,5 +166,7 @@ mod tests {
         assert!(Options::parse(&["--debug"]).is_err());
         assert!(Options::parse(&["--ours"]).is_err());
         assert!(Options::parse(&["--gateway", "--ours"]).is_ok());
+        assert!(Options::parse(&["--start"]).is_err());
+        assert!(Options::parse(&["--gateway", "--start", "--quick"]).is_ok());
     }
 }

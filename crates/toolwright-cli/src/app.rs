@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::interrupt;
 use crate::journal;
 use crate::learned::LearnedFile;
-use crate::lock::LockFile;
+use crate::lock::{self, Fault, LockFile};
 use crate::output::Output;
 use crate::ownership;
 use crate::paths;
@@ -95,27 +95,38 @@ impl App {
     /// # Errors
     /// As [`App::read_config`].
     pub(crate) fn config_reading(&self, instead: Option<(&Path, &Arc<SourceText>)>) -> Result<Config, Box<Finding>> {
+        self.read_places(&self.places(instead)?, instead)
+    }
+
+    fn read_places(&self, places: &[Written], instead: Option<(&Path, &Arc<SourceText>)>) -> Result<Config, Box<Finding>> {
         let mut config = Config::default();
         let environment = |name: &str| std::env::var(name).ok();
-        let user = user_file();
-        let project = match instead {
-            Some((path, text)) => Some((path.to_owned(), text.name().to_owned(), Layer::Project)),
-            None => self.project_file(user.is_some())?,
-        };
-        for (path, name, layer) in user.into_iter().chain(project) {
-            let twice = config.files.iter().any(|file| canonical(&file.path) == canonical(&path));
-            if twice {
-                continue;
-            }
-            let source = match instead.filter(|_| layer == Layer::Project) {
+        for Written { path, name, layer } in places {
+            let source = match instead.filter(|_| *layer == Layer::Project) {
                 Some((_, text)) => Arc::clone(text),
-                None => load::read(&path, &name)?,
+                None => load::read(path, name)?,
             };
-            load::add(&mut config, &source, &path, layer, &environment);
-            let learned = LearnedFile::read(&path, &name, layer, &mut config.findings);
+            load::add(&mut config, &source, path, *layer, &environment);
+            let learned = LearnedFile::read(path, name, *layer, &mut config.findings);
             config.learned.extend(learned);
         }
         Ok(config)
+    }
+
+    /// The files of the configuration, the user's first, each once.
+    fn places(&self, instead: Option<(&Path, &Arc<SourceText>)>) -> Result<Vec<Written>, Box<Finding>> {
+        let user = user_file();
+        let project = match instead {
+            Some((path, text)) => Some(Written { path: path.to_owned(), name: text.name().to_owned(), layer: Layer::Project }),
+            None => self.project_file(user.is_some())?,
+        };
+        let mut places: Vec<Written> = Vec::new();
+        for place in user.into_iter().chain(project) {
+            if !places.iter().any(|other| canonical(&other.path) == canonical(&place.path)) {
+                places.push(place);
+            }
+        }
+        Ok(places)
     }
 
     /// The configuration with what is kept beside it of MCP servers: for commands that can do without asking them.
@@ -123,15 +134,40 @@ impl App {
     /// # Errors
     /// As [`App::config`].
     pub(crate) fn config_with_locks(&self) -> Result<Config, Exit> {
-        let mut config = self.config()?;
-        add_locks(&mut config);
-        Ok(config)
+        self.read_config_with_locks().map_err(|finding| self.fail(vec![*finding], Exit::Usage))
     }
 
-    fn project_file(&self, has_user_file: bool) -> Result<Option<(PathBuf, String, Layer)>, Box<Finding>> {
+    /// The same, and nothing is told. Nothing in a lock depends on the file that it stands beside, so beside a large one that file
+    /// is read on a thread of its own.
+    ///
+    /// # Errors
+    /// As [`App::read_config`].
+    pub(crate) fn read_config_with_locks(&self) -> Result<Config, Box<Finding>> {
+        let places = self.places(None)?;
+        let locks = || places.iter().map(Written::lock).collect::<Vec<_>>();
+        let read = || self.read_places(&places, None);
+        if !places.iter().any(Written::has_large_lock) {
+            return Ok(read()?.with_locks(locks()));
+        }
+        std::thread::scope(|scope| {
+            let apart = || {
+                let config = read();
+                // Not here, but soon: what judges schemas takes time to be built.
+                toolwright::schema::warm();
+                config
+            };
+            let apart = std::thread::Builder::new().name("configuration".to_owned()).spawn_scoped(scope, apart).ok();
+            let locks = locks();
+            let config = apart.and_then(|apart| apart.join().ok()).unwrap_or_else(read)?;
+            Ok(config.with_locks(locks))
+        })
+    }
+
+    fn project_file(&self, has_user_file: bool) -> Result<Option<Written>, Box<Finding>> {
+        let of_project = |path, name| Some(Written { path, name, layer: Layer::Project });
         if let Some(path) = &self.common.file {
             let name = path.display().to_string();
-            return Ok(Some((path.clone(), name, Layer::Project)));
+            return Ok(of_project(path.clone(), name));
         }
         let here = std::env::current_dir().unwrap_or_default();
         match load::find(&here) {
@@ -143,7 +179,7 @@ impl App {
                         .help(format!("a file from someone else may run anything; when you know it, name it: `--file {file}`"));
                     return Err(Box::new(finding));
                 }
-                Ok(Some((PathBuf::from(&name), name, Layer::Project)))
+                Ok(of_project(PathBuf::from(&name), name))
             }
             None if has_user_file => Ok(None),
             None => {
@@ -330,11 +366,34 @@ impl App {
 
 /// What is kept beside the files of MCP servers.
 pub(crate) fn add_locks(config: &mut Config) {
-    let Config { files, locks, lock_faults, findings, .. } = config;
-    for file in files {
-        locks.extend(LockFile::read(&file.path, file.source.name(), file.layer, lock_faults));
+    let files = config.files.iter();
+    let places = files.map(|file| Written { path: file.path.clone(), name: file.source.name().to_owned(), layer: file.layer });
+    let locks: Vec<_> = places.map(|place| place.lock()).collect();
+    config.add_locks(locks);
+}
+
+/// A file of the configuration, and what people call it.
+struct Written {
+    path: PathBuf,
+    name: String,
+    layer: Layer,
+}
+
+/// From this size on a lock is read beside its configuration, in bytes: a thread costs less than so much text.
+const LOCK_APART_BYTES: u64 = 64 * 1024;
+
+impl Written {
+    /// What is kept beside it of MCP servers, and what is wrong with that.
+    fn lock(&self) -> (Option<LockFile>, Vec<Fault>) {
+        let mut faults = Vec::new();
+        let lock = LockFile::read(&self.path, &self.name, self.layer, &mut faults);
+        (lock, faults)
     }
-    findings.extend(lock_faults.iter().map(|fault| fault.finding.clone()));
+
+    fn has_large_lock(&self) -> bool {
+        let lock = self.path.with_file_name(lock::KIND.file);
+        std::fs::metadata(lock).is_ok_and(|found| found.len() >= LOCK_APART_BYTES)
+    }
 }
 
 impl App {
@@ -348,11 +407,11 @@ impl App {
     }
 }
 
-fn user_file() -> Option<(PathBuf, String, Layer)> {
+fn user_file() -> Option<Written> {
     let dir = paths::config_dir(|name| std::env::var_os(name))?;
     let path = dir.join("config.yaml");
     let name = path.display().to_string();
-    path.is_file().then_some((path, name, Layer::User))
+    path.is_file().then_some(Written { path, name, layer: Layer::User })
 }
 
 /// The way to a file of this folder or of one above it.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolwright::Value;
+use toolwright::value::{ParseOptions, Parsed};
 
 use crate::config::{load, yaml};
 use crate::diagnostic::{Finding, SourceText, Span};
-use crate::input::repeated_key;
 use crate::ownership;
 
 /// The largest of these files that is read and written.
@@ -57,13 +57,13 @@ impl Beside {
         let source =
             load::read_up_to(&path, &name, BYTES_MAX).map_err(|finding| Box::new(Finding { code: kind.code.into(), ..*finding }))?;
         let beside = Self { kind, path, source: Some(source.clone()) };
-        if let Some(key) = repeated_key(source.text()) {
-            return Err(Box::new(beside.wrong("", format!("the key `{key}` stands twice in one object"))));
-        }
-        let value = Value::parse(source.text()).map_err(|error| {
+        let Parsed { value, repeated, .. } = Value::parse_with(source.text(), &ParseOptions::default()).map_err(|error| {
             let at = error.offset.min(source.text().len());
             wrong(format!("`{name}` is no JSON: {error}")).at(&source, at..at + 1, "")
         })?;
+        if let Some(key) = repeated {
+            return Err(Box::new(beside.wrong("", format!("the key `{key}` stands twice in one object"))));
+        }
         match value.get("version").map(Value::as_u64) {
             Some(Some(version)) if version == kind.version => Ok((beside, Some(value))),
             Some(Some(version)) if version > kind.version => {

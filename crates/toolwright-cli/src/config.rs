@@ -21,6 +21,7 @@ pub(crate) mod units;
 mod withheld;
 pub(crate) mod yaml;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -85,15 +86,6 @@ impl Config {
         file.map_or(Layer::Project, |file| file.layer)
     }
 
-    /// What is said about a tool of a source, the last word last: a project speaks first about its own tools, and
-    /// after the user about the user's.
-    pub(crate) fn said(&self, source: &source::Source, id: &str) -> Vec<&tool::ToolEntry> {
-        let mut said: Vec<&tool::ToolEntry> = self.tools.iter().filter(|entry| entry.id == id).collect();
-        let own = self.layer(&source.place);
-        said.sort_by_key(|entry| self.layer(&entry.place) != own);
-        said
-    }
-
     /// The ids under which sources know the tool that is called `id` in the end.
     pub(crate) fn renamed(&self, id: &str) -> Vec<String> {
         let renamed = self.tools.iter().filter(|entry| entry.id != id && entry.final_id() == id);
@@ -119,6 +111,21 @@ impl Config {
         }
     }
 
+    /// Takes locks, each with what is wrong with it.
+    pub(crate) fn add_locks(&mut self, locks: Vec<(Option<LockFile>, Vec<Fault>)>) {
+        for (lock, faults) in locks {
+            self.locks.extend(lock);
+            self.findings.extend(faults.iter().map(|fault| fault.finding.clone()));
+            self.lock_faults.extend(faults);
+        }
+    }
+
+    /// The same configuration with locks.
+    pub(crate) fn with_locks(mut self, locks: Vec<(Option<LockFile>, Vec<Fault>)>) -> Self {
+        self.add_locks(locks);
+        self
+    }
+
     /// What the lock beside its file says about the tools of a source.
     pub(crate) fn locked(&self, source: &source::Source) -> Option<Locked<'_>> {
         let layer = self.layer(&source.place);
@@ -134,6 +141,40 @@ impl Config {
     /// The project's file, when there is one.
     pub(crate) fn project(&self) -> Option<&LoadedFile> {
         self.files.iter().find(|file| file.layer == Layer::Project)
+    }
+}
+
+/// What the files say about tools of sources, found by id.
+pub(crate) struct Said<'c> {
+    config: &'c Config,
+    by_id: HashMap<&'c str, Vec<&'c tool::ToolEntry>>,
+    /// By the id in the end: the first that says something.
+    by_final_id: HashMap<&'c str, &'c tool::ToolEntry>,
+}
+
+impl<'c> Said<'c> {
+    /// Everything that these files say.
+    pub(crate) fn of(config: &'c Config) -> Self {
+        let mut said = Self { config, by_id: HashMap::new(), by_final_id: HashMap::new() };
+        for entry in &config.tools {
+            said.by_id.entry(&entry.id).or_default().push(entry);
+            said.by_final_id.entry(entry.final_id()).or_insert(entry);
+        }
+        said
+    }
+
+    /// What is said about a tool of a source, the last word last: a project speaks first about its own tools, and
+    /// after the user about the user's.
+    pub(crate) fn about(&self, source: &source::Source, id: &str) -> Vec<&'c tool::ToolEntry> {
+        let mut said = self.by_id.get(id).cloned().unwrap_or_default();
+        let own = self.config.layer(&source.place);
+        said.sort_by_key(|entry| self.config.layer(&entry.place) != own);
+        said
+    }
+
+    /// The title that is given to the tool that is called `id` in the end.
+    pub(crate) fn title(&self, id: &str) -> Option<String> {
+        self.by_final_id.get(id).and_then(|entry| entry.title.clone())
     }
 }
 

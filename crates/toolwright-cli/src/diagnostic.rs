@@ -22,16 +22,14 @@ pub(crate) type Span = Range<usize>;
 pub(crate) struct SourceText {
     name: String,
     text: String,
-    line_starts: Vec<usize>,
+    line_starts: OnceLock<Vec<usize>>,
     shown: OnceLock<String>,
 }
 
 impl SourceText {
     /// Keeps `text` under the name that people gave the file.
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
-        let text = text.into();
-        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Arc::new(Self { name: name.into(), text, line_starts, shown: OnceLock::new() })
+        Arc::new(Self { name: name.into(), text: text.into(), line_starts: OnceLock::new(), shown: OnceLock::new() })
     }
 
     /// The name that people gave the file.
@@ -55,7 +53,15 @@ impl SourceText {
         let _ = self.shown.set(self.veiled(spans));
     }
 
+    fn line_starts(&self) -> &[usize] {
+        self.line_starts.get_or_init(|| std::iter::once(0).chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
     fn veiled(&self, spans: &[Span]) -> String {
+        let harmless = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+        if spans.is_empty() && self.text.bytes().all(harmless) {
+            return self.text.clone();
+        }
         let mut out = String::with_capacity(self.text.len());
         for (at, c) in self.text.char_indices() {
             let hidden = spans.iter().any(|span| span.contains(&at)) && !c.is_whitespace();
@@ -73,8 +79,8 @@ impl SourceText {
     /// Line and column of a byte, both from 1; columns count characters.
     pub(crate) fn line_column(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
-        let line = self.line_starts.partition_point(|start| *start <= offset);
-        let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let line = self.line_starts().partition_point(|start| *start <= offset);
+        let start = self.line_starts().get(line.saturating_sub(1)).copied().unwrap_or_default();
         let before = self.text.get(start..offset).unwrap_or_default();
         (line.max(1), before.chars().count() + 1)
     }

@@ -22,10 +22,10 @@ use std::sync::Arc;
 use toolwright::{Catalog, HostChecks, Options, Registry, ToolDef, Value};
 use toolwright_mcp::upstream::Upstream;
 
-use crate::config::Config;
 use crate::config::composite::CompositeEntry;
 use crate::config::reader::Place;
 use crate::config::reconcile::ReconcileEntry;
+use crate::config::{Config, Said};
 use crate::diagnostic::{Finding, Owner, Severity, Span};
 use crate::grant::Grants;
 use crate::moment::WallClock;
@@ -79,6 +79,7 @@ pub(crate) struct Host {
 /// What is known while a host is being built.
 struct Build<'c> {
     config: &'c Config,
+    said: Said<'c>,
     grants: &'c Grants,
     registry: Registry,
     /// What the registry has taken in, in order.
@@ -89,7 +90,7 @@ struct Build<'c> {
     leaves: Vec<(ToolDef, Owner, usize)>,
     /// What the files say about finding out what became of a call, with the position of the tool that waits.
     reconciles: Vec<(usize, &'c ReconcileEntry)>,
-    views: Vec<ToolView>,
+    views: views::Views,
     sources: Vec<SourceView>,
     findings: Vec<Finding>,
     offered: Vec<(String, Vec<Value>)>,
@@ -121,13 +122,14 @@ impl Host {
         };
         let mut build = Build {
             config: &config,
+            said: Said::of(&config),
             grants,
             registry: empty_registry(grants, how.checks.clone()),
             tools: Vec::new(),
             claims: BTreeMap::new(),
             leaves: Vec::new(),
             reconciles: Vec::new(),
-            views: Vec::new(),
+            views: views::Views::default(),
             sources: Vec::new(),
             findings: config.findings.clone(),
             offered: Vec::new(),
@@ -150,7 +152,10 @@ impl Host {
         let misnamed = build.allowed_of_nothing();
         let mut host = build.close(needed, servers);
         host.misnamed = misnamed;
-        host.composites = config.composites;
+        let mut config = config;
+        host.composites = std::mem::take(&mut config.composites);
+        // It is large where a catalogue is, and whoever opens a host need not wait until it is gone.
+        tokio::task::spawn_blocking(move || drop(config));
         host
     }
 
@@ -237,7 +242,7 @@ impl Build<'_> {
 
     /// The tool that the id will have, whether it can be called or not.
     fn view(&self, id: &str) -> Option<&ToolView> {
-        self.views.iter().find(|view| view.id == id)
+        self.views.find(id)
     }
 
     /// The source that would offer a tool of this id, if it could be asked.

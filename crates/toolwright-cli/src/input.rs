@@ -1,11 +1,10 @@
 //! From the command line to a tool's input: `--input`, and `key=value` read as the schema says.
 
-use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toolwright::Value;
+use toolwright::value::ParseOptions;
 
 use crate::args::RunArgs;
 use crate::code;
@@ -175,15 +174,16 @@ fn json_argument(text: &str, option: &str) -> Result<Value, Box<Finding>> {
         None if text == "-" => ("standard input".to_owned(), read_stdin(option)?),
         None => (option.to_owned(), text.to_owned()),
     };
-    if let Some(key) = repeated_key(&text) {
-        return Err(Box::new(usage(format!("`{key}` stands twice in one object of {name}"), Some("take one of them out".to_owned()))));
-    }
-    Value::parse(&text).map_err(|error| {
-        let source = SourceText::new(name.clone(), text);
-        let at = error.offset.min(source.text().len());
+    let parsed = Value::parse_with(&text, &ParseOptions::default()).map_err(|error| {
+        let source = SourceText::new(name.clone(), text.clone());
+        let at = error.offset.min(text.len());
         let help = error.help().into_owned();
         Box::new(usage(format!("`{name}` is no JSON: {error}"), Some(help)).at(&source, at..at + 1, ""))
-    })
+    })?;
+    match parsed.repeated {
+        Some(key) => Err(Box::new(usage(format!("`{key}` stands twice in one object of {name}"), Some("take one of them out".to_owned())))),
+        None => Ok(parsed.value),
+    }
 }
 
 /// JSON on the command line, from `@FILE` or from standard input with `-`; what is no JSON is given back as a finding, for
@@ -196,74 +196,6 @@ pub(crate) fn json_or_text(text: &str, option: &str) -> Result<Result<Value, Box
     match text.starts_with('@') || text == "-" {
         true => read.map(Ok),
         false => Ok(read),
-    }
-}
-
-/// The first key that stands twice in an object of a JSON text; what is no JSON is told elsewhere.
-pub(crate) fn repeated_key(text: &str) -> Option<String> {
-    let mut repeated = None;
-    let mut json = serde_json::Deserializer::from_str(text);
-    // What is wrong with the text is told by the parser that reads it.
-    let _ = Keys(&mut repeated).deserialize(&mut json);
-    repeated
-}
-
-/// Looks at the keys of every object, and keeps nothing else.
-struct Keys<'k>(&'k mut Option<String>);
-
-impl<'de> DeserializeSeed<'de> for Keys<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Keys<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Keys(self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
-        while let Some(key) = members.next_key::<String>()? {
-            members.next_value_seed(Keys(self.0))?;
-            if let Some(twice) = seen.replace(key) {
-                self.0.get_or_insert(twice);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -113,15 +113,12 @@ impl LockFile {
             if listed.is_none() {
                 wrong(file.beside.wrong(&pointer, format!("the entry of `{source}` has no `tools`")));
             }
-            let mut tools = Tools::new();
-            let inside = below(&pointer, "tools");
-            for (name, pointer, tool) in listed.into_iter().flat_map(|tools| members(tools, &inside)) {
-                if tool.get(HASH).and_then(Value::as_str) != Some(hash(tool).as_str()) {
-                    let message = format!("what is kept of `{name}` of `{source}` does not fit its hash: it was changed by something else");
-                    wrong(file.beside.wrong(&pointer, message).help(AGAIN));
-                }
-                tools.insert(name.to_owned(), tool.clone());
+            let listed: Vec<(&str, &Value)> = listed.into_iter().flat_map(named).collect();
+            for name in changed(&listed) {
+                let message = format!("what is kept of `{name}` of `{source}` does not fit its hash: it was changed by something else");
+                wrong(file.beside.wrong(&below(&below(&pointer, "tools"), name), message).help(AGAIN));
             }
+            let tools: Tools = listed.into_iter().map(|(name, tool)| (name.to_owned(), tool.clone())).collect();
             let capabilities = written.get(CAPABILITIES).filter(|said| said.as_object().is_some()).cloned();
             file.sources.insert(source.to_owned(), Kept { tools, capabilities });
         }
@@ -195,6 +192,30 @@ impl LockFile {
         });
         self.beside.write(&Value::object([("version", Value::from(KIND.version)), ("sources", Value::object(sources))]))
     }
+}
+
+fn named(tools: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    tools.as_object().into_iter().flat_map(|tools| tools.iter()).map(|(name, tool)| (name.as_str(), tool))
+}
+
+/// From so many tools on their hashes are made on two threads.
+const TOOLS_HASHED_APART: usize = 200;
+
+/// The names of those that do not fit their hashes, in order.
+fn changed<'l>(listed: &[(&'l str, &Value)]) -> Vec<&'l str> {
+    let fits = |tool: &Value| tool.get(HASH).and_then(Value::as_str) == Some(hash(tool).as_str());
+    let of = |listed: &[(&'l str, &Value)]| listed.iter().filter(|(_, tool)| !fits(tool)).map(|(name, _)| *name).collect::<Vec<_>>();
+    let apart = if listed.len() < TOOLS_HASHED_APART { 0 } else { listed.len() / 2 };
+    let (here, there) = listed.split_at(listed.len() - apart);
+    if there.is_empty() {
+        return of(here);
+    }
+    std::thread::scope(|scope| {
+        let handle = std::thread::Builder::new().name("hashes".to_owned()).spawn_scoped(scope, || of(there)).ok();
+        let mut changed = of(here);
+        changed.extend(handle.and_then(|handle| handle.join().ok()).unwrap_or_else(|| of(there)));
+        changed
+    })
 }
 
 /// How an entry that does not fit is mended.

@@ -10,7 +10,7 @@
 //!   [`EffectSummary`], what the hooks of all tools say together, for example [`GoalSupport`].
 //! - [`ResumeOptions`] is for runs that a journal has and that did not end, and for a [`Fork`] of one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -428,7 +428,7 @@ impl ToolResult {
 
 impl<R: Runtime> Catalog<R> {
     pub(crate) fn new(mut view: View<R>, home: &Home<R>) -> Self {
-        view.fingerprint = Some(view.hashed());
+        view.fingerprint = Some(OnceLock::new());
         view.has_forged = view.entries.iter().any(|entry| entry.tool.0.health.is_some());
         let live = Live {
             diagnostics: ArcSwap::from_pointee(view.options.execution_diagnostics.clone()),

@@ -3,6 +3,7 @@
 //! A [`Fingerprint`] tells a resumed run that a tool has changed, and a client that its listing is still the right one.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -42,7 +43,12 @@ impl Fingerprint {
 
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+        let mut text = String::with_capacity(2 * self.0.len());
+        for half in self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+            text.extend(DIGITS.get(usize::from(half)));
+        }
+        f.write_str(&text)
     }
 }
 
@@ -150,17 +156,54 @@ impl Hasher {
     }
 }
 
-/// The hashes of one tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hashes {
+#[derive(Clone, Copy)]
+struct Hashes {
+    whole: Fingerprint,
+    run: Fingerprint,
+}
+
+/// The hashes of a registered tool, made when somebody asks for the first of them: of a large catalogue most are never asked for.
+pub(crate) struct Hashed<R: Runtime> {
+    tool: ToolDef<R>,
+    /// Those of the tools of a composite's steps.
+    steps: Vec<Arc<Hashed<R>>>,
+    made: OnceLock<Hashes>,
+}
+
+impl<R: Runtime> Hashed<R> {
+    pub(crate) fn new(tool: ToolDef<R>, steps: Vec<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self { tool, steps, made: OnceLock::new() })
+    }
+
     /// Everything that can be seen of it.
-    pub(crate) whole: Fingerprint,
+    pub(crate) fn whole(&self) -> &Fingerprint {
+        &self.made().whole
+    }
+
     /// What a run depends on.
-    pub(crate) run: Fingerprint,
+    pub(crate) fn run(&self) -> &Fingerprint {
+        &self.made().run
+    }
+
+    fn made(&self) -> &Hashes {
+        loop {
+            if let Some(made) = self.made.get() {
+                return made;
+            }
+            // However deep composites stand in each other: what is inside comes first, and nothing here recurses.
+            let mut next = self;
+            while let Some(inner) = next.steps.iter().find(|step| step.made.get().is_none()) {
+                next = inner;
+            }
+            let steps: Vec<Hashes> = next.steps.iter().filter_map(|step| step.made.get().copied()).collect();
+            // Two that ask at once both make them: no reader waits for another.
+            let _ = next.made.set(of(&next.tool, next.tool.composite().map(|body| body.written()), &steps));
+        }
+    }
 }
 
 /// Hashes of one tool; of a composite, with its specification and the hashes of its steps' tools.
-pub(crate) fn of<R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: &[Hashes]) -> Hashes {
+fn of<R: Runtime>(tool: &ToolDef<R>, spec: Option<&Value>, steps: &[Hashes]) -> Hashes {
     let run = of_run(tool, spec, steps.iter().map(|step| &step.run));
     let mut whole = Hasher::new();
     whole.fingerprint(&run);

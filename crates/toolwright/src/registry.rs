@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Home, Registered, View};
 use crate::composite::{Asked, Composite, CompositeBody, GateOf, derived_effect};
 use crate::error::CallError;
-use crate::fingerprint;
+use crate::fingerprint::Hashed;
 use crate::lifecycle::IntoHook;
 use crate::options::Options;
 use crate::policy::Policy;
@@ -341,7 +341,7 @@ impl<R: Runtime> Registry<R> {
         match RegisterError::of(&tool.0.name, faults) {
             Some(error) => Err(error),
             None => {
-                let hashes = fingerprint::of(&tool, None, &[]);
+                let hashes = Hashed::new(tool.clone(), Vec::new());
                 Ok((tool, hashes, Vec::new()))
             }
         }
@@ -376,8 +376,7 @@ impl<R: Runtime> Registry<R> {
         match RegisterError::of(&name, faults) {
             Some(error) => Err(error),
             None => {
-                let spec = tool.composite().map(|body| body.written());
-                let hashes = fingerprint::of(&tool, spec, &steps);
+                let hashes = Hashed::new(tool.clone(), steps);
                 Ok((tool, hashes, warned))
             }
         }
@@ -389,7 +388,7 @@ impl<R: Runtime> Registry<R> {
         composite: Composite<R>,
         mut linked: Linked,
         compiled: crate::composite::compile::Compiled,
-    ) -> (ToolDef<R>, Vec<fingerprint::Hashes>) {
+    ) -> (ToolDef<R>, Vec<Arc<Hashed<R>>>) {
         let own_output = composite.head.def.output.is_some();
         let output = self.view.derived_output(&composite, compiled.program.output.as_deref(), &linked);
         let Composite { mut head, spec, .. } = composite;
@@ -410,19 +409,13 @@ impl<R: Runtime> Registry<R> {
         }
         let first = linked.links.first().and_then(|link| self.view.entry(*link)?.effect().cloned());
         head = head.effect(derived_effect(&linked.derived.effects, first));
-        let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.hashes)).collect();
+        let steps = linked.links.iter().filter_map(|link| Some(self.view.entry(*link)?.hashes.clone())).collect();
         let gate = GateOf::Catalog { links: linked.links.into(), home: self.home.clone() };
         let body = CompositeBody::new(spec, gate, linked.derived, compiled).asking(asked);
         (head.close(Body::Composite(Arc::new(body))), steps)
     }
 
-    fn install(
-        &mut self,
-        tool: ToolDef<R>,
-        declared: Declaration<R>,
-        hashes: fingerprint::Hashes,
-        warned: Vec<crate::composite::SpecIssue>,
-    ) {
+    fn install(&mut self, tool: ToolDef<R>, declared: Declaration<R>, hashes: Arc<Hashed<R>>, warned: Vec<crate::composite::SpecIssue>) {
         let index = self.view.entries.len();
         let name = tool.0.name.clone();
         self.view.warnings.extend(warned.into_iter().map(|warning| (name.clone(), warning)));
@@ -439,7 +432,7 @@ impl<R: Runtime> Registry<R> {
             schema: tool.input_schema().cloned().unwrap_or_else(|| crate::json!({ "type": "object" })),
             terminal: tool.0.terminal,
         });
-        let tool = tool.changed(|def| def.fingerprint = Some(hashes.run));
+        let tool = tool.changed(|def| def.hashed = Some(hashes.clone()));
         let chainability = self.view.chainability_of(&tool);
         self.view.entries.push(Registered { tool, declared, chainability, protocol, hashes, index });
     }
@@ -469,7 +462,7 @@ impl<R: Runtime> Drop for All<'_, R> {
     }
 }
 
-type Judged<R> = (ToolDef<R>, fingerprint::Hashes, Vec<crate::composite::SpecIssue>);
+type Judged<R> = (ToolDef<R>, Arc<Hashed<R>>, Vec<crate::composite::SpecIssue>);
 
 fn error_of(name: &Text, faults: Vec<RegisterFault>) -> RegisterError {
     RegisterError::of(name, faults).unwrap_or_else(|| RegisterError::new(name.clone(), RegisterFault::NoHandler))

@@ -76,6 +76,16 @@ impl std::fmt::Display for SchemaIssue {
     }
 }
 
+/// Builds what judges schemas of the usual dialects, unless it is there. The first tool that is registered waits for it otherwise.
+///
+/// ```
+/// toolwright::schema::warm();
+/// ```
+pub fn warm() {
+    let any = Value::object([("type", Value::from("object"))]);
+    let _ = CompiledSchema::new(any).verify();
+}
+
 /// How many of `values` fit a schema.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::call::HandedThrough;
 use crate::composite::CompositeBody;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::Hashed;
 use crate::frame::{Call, PathNode};
 use crate::lifecycle::{Hooks, IntentSpec};
 use crate::runtime::{Rt, Runtime};
@@ -189,8 +189,8 @@ pub(crate) struct Def<R: Runtime> {
     pub(crate) meta: R::Meta,
     /// None when no hook is declared, so that a call without hooks pays one look.
     pub(crate) hooks: Option<Arc<Hooks<R>>>,
-    /// Hash of what a run depends on, once it is registered.
-    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Its hashes, once it is registered.
+    pub(crate) hashed: Option<Arc<Hashed<R>>>,
     pub(crate) reconcile: Option<Arc<Reconcile<R>>>,
     pub(crate) body: Body<R>,
     /// Whether it may run now, for a tool that a session forged; no other has it.
@@ -539,7 +539,7 @@ impl<R: Runtime> Def<R> {
             debug_steps: self.debug_steps,
             meta: self.meta.clone(),
             hooks: self.hooks.clone(),
-            fingerprint: None,
+            hashed: None,
             reconcile: self.reconcile.clone(),
             body: self.body.clone(),
             health: self.health.clone(),

@@ -5,6 +5,7 @@
 //! all addresses, so everything runs in a network of its own (`unshare`) where that can be had.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -35,6 +36,9 @@ const CLIENTS: [usize; 2] = [1, 16];
 /// Installs and builds, then measures in a network of its own where that can be had, else here.
 pub(super) fn run(document: &Value, options: &super::Options) -> Outcome {
     let (quick, inside) = (options.quick, options.inside);
+    if options.start {
+        return only_the_start(document, options);
+    }
     let build = Build::new(!options.debug)?;
     if options.ours {
         return alone(document, quick, &build);
@@ -94,11 +98,34 @@ fn of(middle: &Middle) -> impl Fn(usize, &str) -> Result<Figures, String> {
     }
 }
 
-fn install() -> Result<Peers, String> {
-    let found = |installed: Installed| match installed {
+/// The time to the first list and nothing else: the others are not even installed.
+fn only_the_start(document: &Value, options: &super::Options) -> Outcome {
+    let node = peers::node(&found(peers::install_clients()?)?)?;
+    let build = Build::new(!options.debug)?;
+    let first = first_list(&build, &node, options.quick)?;
+    let bar = start_bar(document.get(GATEWAY).ok_or_else(|| format!("the case file has no `{GATEWAY}`"))?, first)?;
+    println!("{bar}");
+    Ok(bar.met)
+}
+
+fn first_list(build: &Build, node: &Path, quick: bool) -> Result<f64, String> {
+    let first = start::measure(build, node, if quick { 5 } else { 21 })?;
+    println!("start to the first list of 1,000 locked tools and 100 composites: {first:.1} ms in the middle\n");
+    Ok(first)
+}
+
+fn start_bar(section: &Value, first: f64) -> Result<Bar, String> {
+    Ok(Bar::at_most("gateway: start to the first list, ms".to_owned(), first, number(section, "startMs")?))
+}
+
+fn found(installed: Installed) -> Result<PathBuf, String> {
+    match installed {
         Installed::At(folder) => Ok(folder),
         Installed::Missing(why) => Err(format!("the others cannot run: {why}")),
-    };
+    }
+}
+
+fn install() -> Result<Peers, String> {
     let clients = found(peers::install_clients()?)?;
     Ok(Peers {
         node: peers::node(&clients)?,
@@ -111,8 +138,7 @@ fn install() -> Result<Peers, String> {
 fn measure(document: &Value, quick: bool, build: &Build, peers: &Peers, all: bool) -> Outcome {
     let section = document.get(GATEWAY).ok_or_else(|| format!("the case file has no `{GATEWAY}`"))?;
     soak::more_files(4_096);
-    let first = start::measure(build, peers, if quick { 5 } else { 21 })?;
-    println!("start to the first list of 1,000 locked tools and 100 composites: {first:.1} ms in the middle\n");
+    let first = first_list(build, &peers.node, quick)?;
     let mut ways = ways::start(build, peers, all)?;
     let middle = in_turns(&mut ways, quick)?;
     println!("{}", told(&ways, &middle));
@@ -175,7 +201,7 @@ fn bars(section: &Value, of: &impl Fn(usize, &str) -> Result<Figures, String>, f
             bars.push(Bar::at_least(format!("gateway: calls/s over {name}, {clients} clients"), times, least));
         }
     }
-    bars.push(Bar::at_most("gateway: start to the first list, ms".to_owned(), first, number(section, "startMs")?));
+    bars.push(start_bar(section, first)?);
     Ok(bars)
 }
 

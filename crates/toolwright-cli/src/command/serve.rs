@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use toolwright::CancelSource;
 use toolwright_mcp::server::{Askers, Caller, HttpListener, HttpOptions, Server, ServerOptions};
 use toolwright_sqlite::SqliteJournal;
@@ -12,6 +13,7 @@ use super::run::{configuration, written};
 use crate::app::App;
 use crate::args::{Format, ServeArgs};
 use crate::code;
+use crate::config::Config;
 use crate::diagnostic::Finding;
 use crate::exit::Exit;
 use crate::interrupt::{leave_at_next, until_first, until_next, until_second};
@@ -34,12 +36,14 @@ pub(crate) async fn serve(app: &App, args: &ServeArgs) -> Exit {
 }
 
 async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
-    // Read again with everything else: whoever is asked is the same while the server runs.
-    let askers = Askers::new().with_approvals(serving::approvals(&app.config()?));
     let files = Files::now(app);
-    let mut shop = opened(app, args, &askers).await?;
+    let config = app.config_with_locks()?;
+    // Whoever is asked is the same while the server runs, whatever is read later.
+    let askers = Askers::new().with_approvals(serving::approvals(&config));
+    let journal = Opening::begin(args);
+    let mut shop = opened(app, args, &askers, config).await?;
     many_files(args);
-    let outcome = opened_doors(app, args, &mut shop, (askers, files)).await;
+    let outcome = opened_doors(app, args, &mut shop, journal, (askers, files)).await;
     // Whatever came of it, no server is left behind.
     let _ = until_next(shop.close()).await;
     leave_at_next();
@@ -47,8 +51,8 @@ async fn served(app: &App, args: &ServeArgs) -> Result<(), Exit> {
 }
 
 /// Everything that is offered, for the first time.
-async fn opened(app: &App, args: &ServeArgs, askers: &Askers) -> Result<Shop, Exit> {
-    let opened = until_first(Shop::open(app, args, askers, None)).await.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
+async fn opened(app: &App, args: &ServeArgs, askers: &Askers, config: Config) -> Result<Shop, Exit> {
+    let opened = until_first(Shop::open(config, app, args, askers, None)).await.ok_or_else(|| app.interrupted(Exit::Interrupted))?;
     let shop = opened.map_err(|refused| app.fail(refused.findings, refused.exit))?;
     // What was opened is closed again: a slip of the pen on the command line must not leave servers behind.
     if let Err(exit) = app.allows_what_is_there(&shop.host) {
@@ -58,14 +62,24 @@ async fn opened(app: &App, args: &ServeArgs, askers: &Askers) -> Result<Shop, Ex
     Ok(shop)
 }
 
-async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, files): (Askers, Files)) -> Result<(), Exit> {
-    let journal = journal_of(app, args).await?;
+async fn opened_doors(
+    app: &App,
+    args: &ServeArgs,
+    shop: &mut Shop,
+    journal: Opening,
+    (askers, files): (Askers, Files),
+) -> Result<(), Exit> {
+    let journal = journal.opened(app).await?;
     let server = Server::new(options(app, shop, journal.as_ref()), askers.clone(), shop.offer());
     let door = match shop.http.take() {
         Some(http) => Door::Http(Box::new(listening(app, &server, http).await?)),
         None => Door::Standard,
     };
-    shop.tell(app, &door.words());
+    // A client that begins at once waits for what it lists, and not for what people are told; both are the same work.
+    let telling = tokio::task::spawn_blocking({
+        let (news, output, server) = (shop.news(&door.words()), app.output, server.clone());
+        move || news.tell(output, &server)
+    });
     if let Door::Http(listener) = &door {
         app.output.result(&match app.output.format {
             Format::Json => format!("{}\n", serde_json::json!({ "url": listener.url() })),
@@ -86,6 +100,7 @@ async fn opened_doors(app: &App, args: &ServeArgs, shop: &mut Shop, (askers, fil
         ended = until_second(app.output, &cancel, serving) => ended,
         never = keep_up(app, args, shop, &server, (&askers, files)) => match never {},
     };
+    let _ = telling.await;
     if let Some(journal) = &journal {
         written(app, journal).await;
     }
@@ -148,14 +163,37 @@ async fn listening(app: &App, server: &Server, http: HttpOptions) -> Result<Http
     })
 }
 
-async fn journal_of(app: &App, args: &ServeArgs) -> Result<Option<SqliteJournal>, Exit> {
-    match Place::of(args.at.journal.as_deref()) {
-        Ok(Place::Nowhere) => {
-            app.output.note("note: no run is kept (`--journal none`): what a call did when the server stops half-way, nobody can tell\n");
-            Ok(None)
+/// A journal on its way, opened beside everything else. What is wrong with it is told when it is needed.
+enum Opening {
+    Nowhere,
+    Begun(JoinHandle<Result<SqliteJournal, Box<Finding>>>),
+    Misplaced(Box<Finding>),
+}
+
+impl Opening {
+    fn begin(args: &ServeArgs) -> Self {
+        match Place::of(args.at.journal.as_deref()) {
+            Ok(Place::Nowhere) => Self::Nowhere,
+            Ok(Place::File { path, .. }) => Self::Begun(tokio::task::spawn_blocking(move || journal::open(&path))),
+            Err(finding) => Self::Misplaced(finding),
         }
-        Ok(Place::File { path, .. }) => app.journal_to_write(&path).await.map(Some),
-        Err(finding) => Err(app.fail(vec![*finding], Exit::JournalUnavailable)),
+    }
+
+    async fn opened(self, app: &App) -> Result<Option<SqliteJournal>, Exit> {
+        let opened = match self {
+            Self::Nowhere => {
+                app.output
+                    .note("note: no run is kept (`--journal none`): what a call did when the server stops half-way, nobody can tell\n");
+                return Ok(None);
+            }
+            Self::Misplaced(finding) => Err(finding),
+            Self::Begun(opening) => match until_first(opening).await {
+                Some(Ok(opened)) => opened,
+                Some(Err(_)) => return Err(Exit::Bug),
+                None => return Err(app.interrupted(Exit::ToolFailed)),
+            },
+        };
+        opened.map(Some).map_err(|finding| app.fail(vec![*finding], Exit::JournalUnavailable))
     }
 }
 
@@ -178,7 +216,7 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
     loop {
         let why = watch.change().await;
         let before = std::mem::replace(&mut files, Files::now(app));
-        match Shop::open(app, args, askers, Some(shop)).await {
+        match shop.again(app, args, askers).await {
             Ok(next) => {
                 shop.replace_by(next);
                 let gone = before.locks_gone(&files);
@@ -187,7 +225,7 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
                 }
                 server.replace(shop.offer());
                 if why.is_told() {
-                    shop.tell(app, "again: what it is made of has changed");
+                    shop.news("again: what it is made of has changed").tell(app.output, server);
                 }
             }
             Err(refused) => {

@@ -52,10 +52,10 @@ impl Build<'_> {
         }
         // People see composites in the order of their file, however they were taken in.
         let first = self.views.iter().position(|view| view.inside.is_some());
-        self.views.truncate(first.unwrap_or(self.views.len()));
+        let first = first.unwrap_or(self.views.len());
         built.sort_by_key(|(at, _)| *at);
         built.dedup_by_key(|(at, _)| *at);
-        self.views.extend(built.into_iter().map(|(_, view)| view));
+        self.views.replace_from(first, built.into_iter().map(|(_, view)| view));
     }
 
     fn circle(&mut self, wanted: &[&CompositeEntry], circle: &[usize], built: &mut Vec<(usize, ToolView)>) {

@@ -172,7 +172,7 @@ impl Build<'_> {
     fn leaf(&mut self, tool: &ToolDef, place: &Place, source: &Source) {
         let config = self.config;
         let id = tool.id().to_owned();
-        let said = config.said(source, &id);
+        let said = self.said.about(source, &id);
         let changed = said.iter().try_fold(tool.clone(), |tool, said| match config.may_speak(source, said) {
             true => changed(&tool, said).map_err(|finding| vec![*finding]),
             false => narrowed(config, &tool, source, said),
@@ -189,7 +189,7 @@ impl Build<'_> {
             }
         };
         let (tool, learned) = self.learned(tool, source);
-        let mut view = super::views::of(&tool, &source.name, config);
+        let mut view = super::views::of(&tool, &source.name, self.said.title(tool.id()));
         view.learned = learned;
         let renamed = said.iter().rev().find_map(|said| said.name.as_ref().map(|(_, place)| place));
         let owner = Owner::Tool(id);
@@ -262,7 +262,8 @@ impl Build<'_> {
             SourceKind::Commands(commands) => Some(commands),
             SourceKind::Server(_) | SourceKind::Off { .. } => None,
         });
-        commands.flatten().find(|command| *owner == Owner::Tool(command.id.clone()))
+        let Owner::Tool(id) = owner else { return None };
+        commands.flatten().find(|command| command.id == *id)
     }
 
     /// Names of sources that are given twice, in one file or in two.

@@ -1,17 +1,67 @@
 //! What people are told about the tools of a host.
 
+use std::collections::HashMap;
+
 use toolwright::{Effect, ToolDef, Value};
 
-use crate::config::Config;
 use crate::config::composite::CompositeEntry;
 use crate::style::one_line;
 use crate::view::{Inside, State, StepView, ToolView};
 
-/// A tool that a source offers.
-pub(super) fn of(tool: &ToolDef, source: &str, config: &Config) -> ToolView {
+/// Views in their order, found by id; of two with one id the first is found.
+#[derive(Default)]
+pub(super) struct Views {
+    list: Vec<ToolView>,
+    by_id: HashMap<String, usize>,
+}
+
+impl Views {
+    pub(super) fn push(&mut self, view: ToolView) {
+        self.by_id.entry(view.id.clone()).or_insert(self.list.len());
+        self.list.push(view);
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<&ToolView> {
+        self.by_id.get(id).and_then(|at| self.list.get(*at))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ToolView> {
+        self.list.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// What is known of a view may change, but not its id.
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut ToolView> {
+        self.list.get_mut(at)
+    }
+
+    pub(super) fn last_mut(&mut self) -> Option<&mut ToolView> {
+        self.list.last_mut()
+    }
+
+    /// From this one on, others.
+    pub(super) fn replace_from(&mut self, at: usize, others: impl IntoIterator<Item = ToolView>) {
+        self.list.truncate(at);
+        self.by_id.retain(|_, place| *place < at);
+        others.into_iter().for_each(|view| self.push(view));
+    }
+}
+
+impl IntoIterator for Views {
+    type Item = ToolView;
+    type IntoIter = std::vec::IntoIter<ToolView>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+/// A tool that a source offers, with the title that the host gives it.
+pub(super) fn of(tool: &ToolDef, source: &str, title: Option<String>) -> ToolView {
     let origin = tool.origin();
-    let said = config.tools.iter().find(|entry| entry.final_id() == tool.id());
-    let title = said.and_then(|said| said.title.clone());
     ToolView {
         id: tool.name().to_owned(),
         title: title.or_else(|| tool.title().map(str::to_owned)),
@@ -51,7 +101,7 @@ pub(super) fn nothing(id: &str, description: &str, source: &str, kind: &str) -> 
 }
 
 /// A composite as the file describes it, with what is known of its steps' tools.
-pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView {
+pub(super) fn composite(entry: &CompositeEntry, views: &Views) -> ToolView {
     let steps = entry.spec.get("steps").and_then(Value::as_array).unwrap_or_default();
     let steps: Vec<StepView> = steps.iter().enumerate().map(|(index, step)| step_view(index, step, views)).collect();
     let mut touches = Vec::new();
@@ -81,10 +131,10 @@ pub(super) fn composite(entry: &CompositeEntry, views: &[ToolView]) -> ToolView 
 type StepEffects = Vec<(Vec<String>, String, Option<Effect>)>;
 
 /// The effect of a composite that the core did not take in: what its steps' tools say, the worst first.
-fn as_far_as_known(steps: &[StepView], views: &[ToolView]) -> (Option<Effect>, StepEffects) {
+fn as_far_as_known(steps: &[StepView], views: &Views) -> (Option<Effect>, StepEffects) {
     let mut effects = StepEffects::new();
     for step in steps {
-        let view = views.iter().find(|view| view.id == step.tool);
+        let view = views.find(&step.tool);
         let inner = view.and_then(|view| view.inside.as_ref());
         match (inner, &step.effect) {
             (Some(inside), _) => effects.extend(inside.effects.iter().map(|(path, tool, effect)| {
@@ -106,10 +156,10 @@ fn as_far_as_known(steps: &[StepView], views: &[ToolView]) -> (Option<Effect>, S
     (worst, effects)
 }
 
-fn step_view(index: usize, step: &Value, views: &[ToolView]) -> StepView {
+fn step_view(index: usize, step: &Value, views: &Views) -> StepView {
     let text = |name: &str| step.get(name).and_then(Value::as_str);
     let tool = text("tool").unwrap_or_default();
-    let known = views.iter().find(|view| view.id == tool);
+    let known = views.find(tool);
     StepView {
         name: text("name").map_or_else(|| format!("#{index}"), str::to_owned),
         tool: one_line(tool),

@@ -83,6 +83,11 @@ impl Engine {
         })
     }
 
+    /// What clients of an audience see that are not known by name.
+    pub(crate) fn surface_for(&self, audience: &str, generation: Generation) -> Option<Arc<Surface>> {
+        self.current.load_full().surfaces.of(&Caller { audience: audience.into(), ..Caller::default() }, None, generation)
+    }
+
     /// A client that has come. It is forgotten with [`Engine::left`].
     pub(crate) fn client(&self, kind: ClientKind, caller: Caller, aside: Arc<dyn Outlet>) -> Arc<Client> {
         let key = self.next_client.fetch_add(1, Ordering::Relaxed);

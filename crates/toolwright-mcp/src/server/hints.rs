@@ -1,5 +1,7 @@
 //! What is told of a tool's effects: from what we know of it, never from what its server claims and nobody accepted.
 
+use std::fmt::Write as _;
+
 use toolwright::{Catalog, Impact, Registered, Value};
 
 use crate::upstream::Hints;
@@ -17,14 +19,14 @@ impl Told {
     /// What is told of a tool that nobody knows anything about.
     const WORST: Self = Self { read_only: false, destructive: true, idempotent: false, open_world: true };
 
-    /// As a member `annotations`.
-    pub(crate) fn to_value(self) -> Value {
-        Value::object([
-            ("readOnlyHint", self.read_only),
-            ("destructiveHint", self.destructive),
-            ("idempotentHint", self.idempotent),
-            ("openWorldHint", self.open_world),
-        ])
+    /// Appends the member `annotations`, as JSON.
+    pub(crate) fn append_json(self, out: &mut String) {
+        let Self { read_only, destructive, idempotent, open_world } = self;
+        // Writing into a `String` cannot fail.
+        let _ = write!(
+            out,
+            "{{\"readOnlyHint\":{read_only},\"destructiveHint\":{destructive},\"idempotentHint\":{idempotent},\"openWorldHint\":{open_world}}}"
+        );
     }
 }
 

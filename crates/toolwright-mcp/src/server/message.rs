@@ -279,10 +279,10 @@ pub(crate) fn reply(id: &Id, result: &Value) -> Reply {
     Reply { text, error: None }
 }
 
-/// The reply with a result that is JSON text already.
-pub(crate) fn reply_text(id: &Id, result: &str) -> Reply {
-    let mut text = opened(Some(id), "result", result.len());
-    text.push_str(result);
+/// The reply with a result of about so many bytes that `write` appends as JSON text.
+pub(crate) fn reply_text(id: &Id, bytes: usize, write: impl FnOnce(&mut String)) -> Reply {
+    let mut text = opened(Some(id), "result", bytes);
+    write(&mut text);
     text.push('}');
     Reply { text, error: None }
 }

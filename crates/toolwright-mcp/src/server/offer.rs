@@ -124,6 +124,11 @@ impl Audience {
         self
     }
 
+    /// Whether nothing at all is kept from it.
+    pub(crate) fn sees_everything(&self) -> bool {
+        self.sees.is_empty() && self.within.is_empty() && self.denied.is_empty()
+    }
+
     /// Whether a tool of this id is shown to it.
     pub fn sees(&self, id: &str) -> bool {
         let fits_one = |patterns: &[Text]| patterns.iter().any(|pattern| fits(pattern, id));

@@ -6,6 +6,7 @@ use toolwright::CancelToken;
 
 use super::engine::Engine;
 use super::http::{HttpError, HttpListener, HttpOptions};
+use super::surface::{Generation, Surface};
 use super::{Askers, Caller, Offer, ServerOptions, stdio};
 
 /// A sealed catalogue in front of clients. Clones share it.
@@ -36,6 +37,26 @@ impl Server {
     /// Offers something else from now on. Clients that can are told, if what they see changes by it.
     pub fn replace(&self, offer: Offer) {
         self.engine.replace(offer);
+    }
+
+    /// What clients of an audience see of what is offered now, as long as nobody knows their programs by name; made now unless it
+    /// is there already. None when there is no such audience.
+    ///
+    /// The first client that lists the tools waits for this, unless somebody has asked for it before.
+    ///
+    /// ```
+    /// use toolwright::{Registry, tool};
+    /// use toolwright_mcp::server::{Askers, Generation, Offer, Server, ServerOptions};
+    /// let echo = tool("echo", "Gives back what it gets").reads().run_json(|input, _call| async move { Ok(input) });
+    /// let offer = Offer::new(Registry::new().with(echo)?.seal());
+    /// let server = Server::new(ServerOptions::new("desk", "1.0.0"), Askers::new(), offer);
+    /// let surface = server.surface("", Generation::Sessions);
+    /// assert_eq!(surface.map(|surface| surface.tools().len()), Some(1));
+    /// assert!(server.surface("guests", Generation::Sessions).is_none());
+    /// # Ok::<(), toolwright::RegisterError>(())
+    /// ```
+    pub fn surface(&self, audience: &str, generation: Generation) -> Option<Arc<Surface>> {
+        self.engine.surface_for(audience, generation)
     }
 
     /// Serves the client at the other end of the standard streams, until its end closes or `stop` is cancelled. Returns when no call

@@ -156,16 +156,17 @@ impl Surface {
             listed: Vec::new(),
         };
         builder.sources(catalog, audience);
-        for ((entry, name), told) in catalog.values().zip(names).zip(told) {
-            let id = Text::from(entry.id());
-            let written = match left_out(entry, audience) {
-                Some((code, reason)) => Err((code, reason)),
-                None => written(entry, &name, told, profile, generation)
-                    .map_err(|why| ("schema_rejected", format!("its schema cannot be published for `{}`: {why}", profile.name))),
-            };
+        let all: Vec<(&Registered, Exposed, Told)> =
+            catalog.values().zip(names).zip(told).map(|((entry, name), told)| (entry, name, told)).collect();
+        let texts = in_halves(&all, |(entry, name, told)| match left_out(entry, audience) {
+            Some((code, reason)) => Err((code, reason)),
+            None => written(entry, name, *told, profile, generation)
+                .map_err(|why| ("schema_rejected", format!("its schema cannot be published for `{}`: {why}", profile.name))),
+        });
+        for ((entry, name, _), written) in all.into_iter().zip(texts) {
             match written {
                 Ok(text) => builder.listed.push(Listed { entry, name, text }),
-                Err((cause, reason)) => builder.surface.left_out.push(LeftOut { tool: id, cause, reason }),
+                Err((cause, reason)) => builder.surface.left_out.push(LeftOut { tool: entry.id().into(), cause, reason }),
             }
         }
         builder.crowd(profile);
@@ -296,12 +297,17 @@ impl Builder<'_> {
 
     fn finish(self, page_items: usize) -> Surface {
         let Self { mut surface, listed } = self;
-        let mut hashed = String::new();
+        // Each tool with a comma or a bracket before it, and a bracket behind each page.
+        let length = listed.iter().map(|listed| listed.text.len() + 2).sum();
+        let mut hashed = String::with_capacity(length);
         for page in listed.chunks(page_items) {
-            let texts: Vec<&str> = page.iter().map(|listed| listed.text.as_str()).collect();
-            let text = format!("[{}]", texts.join(","));
-            hashed.push_str(&text);
-            surface.pages.push(text.into());
+            let start = hashed.len();
+            for (at, listed) in page.iter().enumerate() {
+                hashed.push_str(if at == 0 { "[" } else { "," });
+                hashed.push_str(&listed.text);
+            }
+            hashed.push(']');
+            surface.pages.push(hashed.get(start..).unwrap_or_default().into());
         }
         if surface.pages.is_empty() {
             surface.pages.push(Text::from("[]"));
@@ -386,14 +392,48 @@ fn written(entry: &Registered, name: &Exposed, told: Told, profile: &Profile, ge
         description.push_str(note);
     }
     // People are shown what the name was made from.
-    let title = entry.title().map(Text::from).or_else(|| name.why.map(|_| Text::from(entry.id())));
-    let mut members: Vec<(Text, Value)> = vec![(Text::from("name"), Value::from(&name.name))];
-    members.extend(title.map(|title| (Text::from("title"), Value::from(title))));
-    members.push((Text::from("description"), Value::from(description)));
-    members.push((Text::from("inputSchema"), input.schema));
-    members.extend(output.map(|output| (Text::from("outputSchema"), output)));
-    members.push((Text::from("annotations"), told.to_value()));
-    Ok(Value::object(members).to_json_string())
+    let title = entry.title().or_else(|| name.why.map(|_| entry.id()));
+    let schemas = input.schema.weight().saturating_add(output.as_ref().map_or(0, Value::weight));
+    let mut text = String::with_capacity(usize::try_from(schemas).unwrap_or_default().min(SCHEMAS_RESERVED) + description.len() + 512);
+    text.push_str("{\"name\":");
+    Value::from(&name.name).append_json(&mut text);
+    if let Some(title) = title {
+        text.push_str(",\"title\":");
+        Value::from(title).append_json(&mut text);
+    }
+    text.push_str(",\"description\":");
+    Value::from(description).append_json(&mut text);
+    text.push_str(",\"inputSchema\":");
+    input.schema.append_json(&mut text);
+    if let Some(output) = output {
+        text.push_str(",\"outputSchema\":");
+        output.append_json(&mut text);
+    }
+    text.push_str(",\"annotations\":");
+    told.append_json(&mut text);
+    text.push('}');
+    Ok(text)
+}
+
+/// Bytes that are reserved for the schemas of one tool at most; the text grows where they are longer.
+const SCHEMAS_RESERVED: usize = 64 * 1024;
+
+/// From so many items on half of them are seen to on another thread.
+const ITEMS_APART: usize = 200;
+
+/// What becomes of each item, in their order. Of many, one half is seen to beside the other.
+fn in_halves<T: Sync, U: Send>(items: &[T], make: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    let of = |items: &[T]| items.iter().map(&make).collect::<Vec<U>>();
+    if items.len() < ITEMS_APART {
+        return of(items);
+    }
+    let (here, there) = items.split_at(items.len() / 2);
+    std::thread::scope(|scope| {
+        let apart = std::thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, || of(there)).ok();
+        let mut all = of(here);
+        all.extend(apart.and_then(|apart| apart.join().ok()).unwrap_or_else(|| of(there)));
+        all
+    })
 }
 
 #[cfg(test)]

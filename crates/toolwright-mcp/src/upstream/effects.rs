@@ -3,6 +3,8 @@
 //! A hint is a claim of the server about itself. It becomes an effect only when the host trusts the server's hints,
 //! and what the host declares always wins.
 
+use std::collections::HashMap;
+
 use toolwright::{Effect, Text, Value};
 
 use super::spec::ServerSpec;
@@ -43,11 +45,23 @@ impl Hints {
     }
 }
 
+/// What the host declares, found by the tool's name on the server; the last word counts.
+pub(crate) struct Declared<'s> {
+    effects: HashMap<&'s str, &'s Effect>,
+    from: Text,
+}
+
+impl<'s> Declared<'s> {
+    pub(crate) fn of(spec: &'s ServerSpec) -> Self {
+        let effects = spec.effects.iter().map(|(name, effect)| (name.as_str(), effect)).collect();
+        Self { effects, from: Text::from("declared") }
+    }
+}
+
 /// The effect of a tool and where it comes from (`declared`, `lock`, `hint`, or nothing).
-pub(crate) fn effect(spec: &ServerSpec, tool: &str, hints: Hints) -> (Option<Effect>, Text) {
-    let declared = spec.effects.iter().rev().find(|(name, _)| name.as_str() == tool);
-    if let Some((_, effect)) = declared {
-        return (Some(effect.clone()), Text::from("declared"));
+pub(crate) fn effect(spec: &ServerSpec, declared: &Declared<'_>, tool: &str, hints: Hints) -> (Option<Effect>, Text) {
+    if let Some(effect) = declared.effects.get(tool) {
+        return (Some((*effect).clone()), declared.from.clone());
     }
     if let Some(effect) = spec.accepted.get(tool) {
         return (Some(effect.clone()), Text::from("lock"));
@@ -95,6 +109,7 @@ mod tests {
     fn hints_count_only_when_trusted_and_the_host_wins() {
         let read = hints(r#"{"readOnlyHint":true}"#);
         let mut spec = ServerSpec::stdio("s", "x", [""; 0]);
+        let effect = |spec: &ServerSpec, tool, hints| effect(spec, &Declared::of(spec), tool, hints);
         assert_eq!(effect(&spec, "t", read), (None, Text::default()));
         spec.trust_hints = true;
         assert_eq!(effect(&spec, "t", read), (Some(Effect::read()), Text::from("hint")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolwright::{Origin, Registry, Text, ToolDef, Value, tool};
 
 use super::call::UpstreamTool;
-use super::effects::{Hints, effect};
+use super::effects::{Declared, Hints, effect};
 use super::error::{self, UpstreamError};
 use super::exchange::{Lost, Sending, connected, exchange};
 use super::headers::param_headers;
@@ -186,8 +186,9 @@ impl Walk {
             let what = format!("it lists {} {tools} again, dropped: `{}`{more}", self.duplicates.len(), some.join("`, `"));
             self.warn(what);
         }
+        let declared = Declared::of(&shared.spec);
         for (at, raw) in std::mem::take(&mut self.tools).into_iter().enumerate() {
-            match definition(shared, &raw, self.accepted) {
+            match definition(shared, &declared, &raw, self.accepted) {
                 Ok(tool) => {
                     self.listing.tools.push(tool);
                     self.listing.raw.push(raw);
@@ -203,7 +204,7 @@ impl Walk {
 }
 
 /// A tool of ours out of a tool of theirs.
-fn definition(shared: &Arc<Shared>, raw: &Value, accepted: bool) -> Result<ToolDef, (&'static str, String)> {
+fn definition(shared: &Arc<Shared>, declared: &Declared<'_>, raw: &Value, accepted: bool) -> Result<ToolDef, (&'static str, String)> {
     let name = usable_name(raw).map_err(|why| (INVALID_TOOL, why))?;
     let input = input_schema(raw.get("inputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
     let output = output_schema(raw.get("outputSchema")).map_err(|why| (INVALID_SCHEMA, why))?;
@@ -213,7 +214,7 @@ fn definition(shared: &Arc<Shared>, raw: &Value, accepted: bool) -> Result<ToolD
         Transport::Http { .. } => param_headers(&input).map_err(|why| (INVALID_SCHEMA, why))?,
         Transport::Stdio { .. } => Vec::new(),
     };
-    let (effect, effect_from) = effect(spec, &name, Hints::of(annotations));
+    let (effect, effect_from) = effect(spec, declared, &name, Hints::of(annotations));
     let origin = Origin { source: spec.name.clone(), kind: Text::from(spec.kind()), name: name.clone(), effect_from };
     let title = raw.get("title").or_else(|| annotations.and_then(|all| all.get("title"))).and_then(Value::as_str);
     let described = raw.get("description").and_then(Value::as_str).filter(|text| !is_blank(text)).map(Text::from);

@@ -90,7 +90,7 @@ impl Task<'_> {
         match state.get("status").and_then(Value::as_str) {
             Some("completed") => {
                 let value = state.get("result").cloned().unwrap_or_default();
-                Ok(Some(Reply::Result(Parsed { value, replaced: 0 })))
+                Ok(Some(Reply::Result(Parsed { value, replaced: 0, repeated: None })))
             }
             Some("failed") => Ok(Some(Reply::Error(error_of(&state.get("error").cloned().unwrap_or_default())))),
             Some("cancelled") => Err(Lost {

@@ -376,8 +376,8 @@ pub(crate) fn definition<R: Runtime>(tool: &ToolDef<R>) -> Fingerprint {
     let mut hash = Hasher::new();
     hash.text(tool.name());
     hash.text(tool.description());
-    match &tool.0.fingerprint {
-        Some(fingerprint) => hash.fingerprint(fingerprint),
+    match &tool.0.hashed {
+        Some(hashed) => hash.fingerprint(hashed.run()),
         None => {
             hash.value(tool.input_schema());
             hash.value(tool.composite().map(crate::CompositeBody::written));

@@ -156,7 +156,7 @@ fn intent<R: Runtime>(
 ) -> Begin {
     let mut begin = Begin::new(key.clone(), tool.effect().map(|effect| effect.impact), passage.arguments.clone());
     begin.at = passage.now.or_else(|| frame.life.now());
-    begin.fingerprint = tool.0.fingerprint;
+    begin.fingerprint = tool.0.hashed.as_ref().map(|hashed| *hashed.run());
     let spec = tool.composite().map(|composite| {
         begin.composite = true;
         (composite.written().clone(), composite.reached())

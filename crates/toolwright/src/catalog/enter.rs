@@ -419,7 +419,7 @@ impl Begins {
         record.created = life.now();
         if let Some(view) = &host.view {
             record.generation = view.generation;
-            record.fingerprint = view.fingerprint;
+            record.fingerprint = view.sealed_fingerprint();
             record.forged = super::forged_of(view, tool);
         }
         let said = self.said.unwrap_or_default();

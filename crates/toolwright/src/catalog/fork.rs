@@ -101,7 +101,7 @@ impl<R: Runtime> Catalog<R> {
         let record = RunRecord {
             id: fork.new_id,
             input,
-            fingerprint: catalog.fingerprint,
+            fingerprint: catalog.sealed_fingerprint(),
             generation: catalog.generation,
             created: options.now(&catalog),
             deadline: None,

@@ -216,10 +216,21 @@ impl<R: Runtime> View<R> {
     /// Hash of every declaration and output, in order: of two views with one fingerprint either can stand for the other,
     /// as far as declarations tell.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint.unwrap_or_else(|| self.hashed())
+        self.sealed_fingerprint().unwrap_or_else(|| self.hashed())
     }
 
-    pub(crate) fn hashed(&self) -> Fingerprint {
+    /// The same, of what is sealed.
+    pub(crate) fn sealed_fingerprint(&self) -> Option<Fingerprint> {
+        let made = self.fingerprint.as_ref()?;
+        // Two that ask at once both make it: no reader waits for another.
+        Some(made.get().copied().unwrap_or_else(|| {
+            let hash = self.hashed();
+            let _ = made.set(hash);
+            hash
+        }))
+    }
+
+    fn hashed(&self) -> Fingerprint {
         let mut hasher = Hasher::new();
         for output in self.fixed_outputs() {
             hasher.text(&output.id);

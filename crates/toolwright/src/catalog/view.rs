@@ -8,7 +8,7 @@ use crate::call::quietly;
 use crate::composite::lint;
 use crate::composite::spec::SpecIssue;
 use crate::error::{CallError, Fault};
-use crate::fingerprint::{Fingerprint, Hashes};
+use crate::fingerprint::{Fingerprint, Hashed};
 use crate::gate::Chainability;
 use crate::lifecycle::folds::Folds;
 use crate::options::Options;
@@ -37,7 +37,7 @@ pub struct Registered<R: Runtime = Rt> {
     pub(crate) declared: Declaration<R>,
     pub(crate) chainability: Chainability,
     pub(crate) protocol: Arc<Protocol>,
-    pub(crate) hashes: Hashes,
+    pub(crate) hashes: Arc<Hashed<R>>,
     pub(crate) index: usize,
 }
 
@@ -54,7 +54,7 @@ impl<R: Runtime> Clone for Registered<R> {
             declared: self.declared.clone(),
             chainability: self.chainability,
             protocol: self.protocol.clone(),
-            hashes: self.hashes,
+            hashes: self.hashes.clone(),
             index: self.index,
         }
     }
@@ -110,13 +110,13 @@ impl<R: Runtime> Registered<R> {
 
     /// Hash of the declaration, steps and their tools included.
     pub fn fingerprint(&self) -> &Fingerprint {
-        &self.hashes.whole
+        self.hashes.whole()
     }
 
     /// Hash of what a run depends on: of the declaration without its description, whether listings leave it out, and whether it
     /// can be asked what became of a call. It is recorded with each call, and compared when the run is taken up again.
     pub fn run_fingerprint(&self) -> &Fingerprint {
-        &self.hashes.run
+        self.hashes.run()
     }
 
     /// Its position in the order of registration, from 0.
@@ -166,8 +166,8 @@ pub struct View<R: Runtime = Rt> {
     pub(crate) warnings: Vec<(Text, SpecIssue)>,
     /// Whether some of the tools were forged, once it is sealed.
     pub(crate) has_forged: bool,
-    /// Hash of all of it, once it is sealed.
-    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Hash of all of it, once it is sealed and somebody has asked for it.
+    pub(crate) fingerprint: Option<OnceLock<Fingerprint>>,
 }
 
 /// What tools said of themselves while one list is made: each is asked once, however many composites reach it.

@@ -141,7 +141,7 @@ fn moved<R: Runtime>(entry: &Registered<R>, index: usize, home: &Home<R>, withou
         declared: entry.declared.clone(),
         chainability: entry.chainability,
         protocol: entry.protocol.clone(),
-        hashes: entry.hashes,
+        hashes: entry.hashes.clone(),
         index,
     }
 }

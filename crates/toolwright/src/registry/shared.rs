@@ -261,7 +261,7 @@ fn copied<R: Runtime>(registry: &Registry<R>) -> Registry<R> {
         generation: view.generation,
         warnings: view.warnings.clone(),
         has_forged: view.has_forged,
-        fingerprint: view.fingerprint,
+        fingerprint: view.fingerprint.clone(),
     };
     Registry { view, home: registry.home.clone(), suspends: registry.suspends }
 }

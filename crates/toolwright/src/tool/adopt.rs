@@ -69,7 +69,7 @@ impl ToolDef {
             meta: R::Meta::default(),
             hooks: None,
             health: None,
-            fingerprint: None,
+            hashed: None,
             reconcile,
             body: Body::Handler(Arc::new(Adopted(handler.clone()))),
             root: OnceLock::new(),

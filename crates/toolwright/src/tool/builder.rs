@@ -92,7 +92,7 @@ impl<R: Runtime> ToolBuilder<R> {
             debug_steps: false,
             meta: R::Meta::default(),
             hooks: None,
-            fingerprint: None,
+            hashed: None,
             reconcile: None,
             body: Body::Missing,
             health: None,

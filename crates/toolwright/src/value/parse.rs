@@ -63,6 +63,15 @@ pub struct Parsed {
     pub value: Value,
     /// How many lone surrogates were replaced by U+FFFD.
     pub replaced: usize,
+    /// A key that stands twice in one object, if there is one: the last of its values counts.
+    ///
+    /// ```
+    /// use toolwright::value::{ParseOptions, Value};
+    /// let parsed = Value::parse_with(r#"{ "a": 1, "b": 2, "a": 3 }"#, &ParseOptions::default())?;
+    /// assert_eq!(parsed.repeated.as_deref(), Some("a"));
+    /// # Ok::<(), toolwright::value::ParseError>(())
+    /// ```
+    pub repeated: Option<Text>,
 }
 
 impl Value {
@@ -164,7 +173,7 @@ fn parse(text: &str, options: &ParseOptions) -> Result<Parsed, ParseError> {
         shapes: Shapes::new(bytes.len()),
     };
     match parser.run() {
-        Ok(value) => Ok(Parsed { value, replaced: parser.cursor.replaced() }),
+        Ok(value) => Ok(Parsed { value, replaced: parser.cursor.replaced(), repeated: parser.shapes.repeated() }),
         Err((kind, offset)) => Err(ParseError::at(kind, bytes, offset)),
     }
 }

@@ -132,6 +132,10 @@ impl Leaf {
         if !right_kind || self.constraints.is_empty() {
             return Tri::of(right_kind);
         }
+        // Most that is written out in a composite is an integer, and a validator takes long to build.
+        if let Some(takes) = self.constraints.iter().try_fold(true, |all, one| Some(within(one, value)? && all)) {
+            return Tri::of(takes);
+        }
         self.validator().map_or(Tri::Unknown, |validator| Tri::of(validator.is_valid(value)))
     }
 
@@ -279,6 +283,21 @@ fn constraint(place: &Place, keyword: &str, value: &Value) -> Option<Option<Valu
         ("pattern" | "format", _) => None,
         ("minLength", Value::Number(least)) if least.as_u64() == Some(0) => Some(None),
         (_, Value::Number(_)) => is_plain(value).then(|| one(keyword, value))?,
+        _ => None,
+    }
+}
+
+/// Whether an integer is on the right side of a border that is one too; none for whatever else a constraint says.
+fn within(constraint: &Value, value: &Value) -> Option<bool> {
+    let mut keywords = constraint.as_object()?.iter();
+    let (Some((keyword, Value::Number(border))), None) = (keywords.next(), keywords.next()) else { return None };
+    let Value::Number(number) = value else { return None };
+    let (number, border) = (number.as_i64()?, border.as_i64()?);
+    match keyword.as_str() {
+        "minimum" => Some(number >= border),
+        "maximum" => Some(number <= border),
+        "exclusiveMinimum" => Some(number > border),
+        "exclusiveMaximum" => Some(number < border),
         _ => None,
     }
 }

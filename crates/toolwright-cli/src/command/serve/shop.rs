@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use toolwright::HostChecks;
-use toolwright_mcp::server::{Askers, Generation, HttpOptions, Offer, Profile, Surface, denied_steps};
+use toolwright::{Catalog, HostChecks};
+use toolwright_mcp::server::{Askers, Audience, Generation, HttpOptions, Offer, Profile, Server, Surface, denied_steps};
 use toolwright_mcp::upstream::Upstream;
 
-use crate::app::{App, add_locks};
+use crate::app::App;
 use crate::args::{Format, ServeArgs};
+use crate::config::Config;
 use crate::diagnostic::{Finding, Owner, Severity};
 use crate::exit::Exit;
 use crate::host::{Host, Opening, Want};
+use crate::output::Output;
 use crate::serving::{Serving, approvals};
 use crate::style::{cut, limited, one_line};
 
@@ -47,10 +49,14 @@ impl Refused {
 }
 
 impl Shop {
-    /// Reads the files and opens what they say; servers of `before` that are the same go on.
-    pub(super) async fn open(app: &App, args: &ServeArgs, askers: &Askers, before: Option<&Shop>) -> Result<Self, Refused> {
-        let mut config = app.read_config().map_err(|finding| Refused::new(vec![*finding], Exit::Usage))?;
-        add_locks(&mut config);
+    /// Reads the files again and opens what they say; servers of this one that are the same go on.
+    pub(super) async fn again(&self, app: &App, args: &ServeArgs, askers: &Askers) -> Result<Self, Refused> {
+        let config = app.read_config_with_locks().map_err(|finding| Refused::new(vec![*finding], Exit::Usage))?;
+        Self::open(config, app, args, askers, Some(self)).await
+    }
+
+    /// Opens what the files say, with what the locks beside them say; servers of `before` that are the same go on.
+    pub(super) async fn open(config: Config, app: &App, args: &ServeArgs, askers: &Askers, before: Option<&Shop>) -> Result<Self, Refused> {
         let of_the_file = |finding: &&Finding| finding.severity == Severity::Error && finding.owner == Owner::File;
         let broken: Vec<Finding> = config.findings.iter().filter(of_the_file).cloned().collect();
         if !broken.is_empty() {
@@ -116,23 +122,19 @@ impl Shop {
         tokio::join!(retire(&self.retired), self.host.close());
     }
 
-    /// Tells people what is offered: on standard error, since standard output is the client's.
-    pub(super) fn tell(&mut self, app: &App, how: &str) {
-        if app.output.format == Format::Json {
-            return;
+    /// What people are told of what is offered, but for what clients see of it.
+    pub(super) fn news(&mut self, how: &str) -> News {
+        News {
+            how: how.to_owned(),
+            of_sources: self.of_sources(),
+            errors: self.host.findings.iter().filter(|finding| finding.severity == Severity::Error).count(),
+            catalog: self.host.catalog.clone(),
         }
-        let audience = self.serving.audiences.get("").cloned().unwrap_or_default();
-        let profile = audience.profile.clone().unwrap_or_else(Profile::default);
-        let surface = Surface::build(&self.host.catalog, &audience, &profile, Generation::Sessionless, usize::MAX);
-        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let mut words = format!("serving {} {how}\n", count(surface.tools().len(), "tool"));
-        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for left_out in surface.left_out().iter().filter(|left_out| !matches!(left_out.cause, "hidden" | "not_seen")) {
-            *reasons.entry(left_out.cause).or_default() += 1;
-        }
-        for (code, tools) in reasons {
-            words.push_str(&format!("  {} left out: {code}; `toolwright list --as-clients` says more\n", count(tools, "tool")));
-        }
+    }
+
+    /// What is not there of what sources have, in lines: tools that nobody can use are told once.
+    fn of_sources(&mut self) -> String {
+        let mut words = String::new();
         for source in &self.host.sources {
             let new: Vec<_> = source.skipped.iter().filter(|(name, _)| self.told.insert((source.name.clone(), name.clone()))).collect();
             for (name, why) in new.iter().take(UNUSABLE_TOLD_MAX) {
@@ -146,11 +148,46 @@ impl Shop {
                 words.push_str(&format!("  the source `{}` is not there: {}\n", one_line(&source.name), one_line(&why.message)));
             }
         }
-        let errors = self.host.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-        if errors > 0 {
-            words.push_str(&format!("  {} in the configuration; `toolwright check` shows them\n", count(errors, "mistake")));
+        words
+    }
+}
+
+/// What people are told of what is offered.
+pub(super) struct News {
+    how: String,
+    of_sources: String,
+    errors: usize,
+    catalog: Catalog,
+}
+
+impl News {
+    /// Tells it: on standard error, since standard output is the client's. What clients see is made by that, unless it is there.
+    pub(super) fn tell(&self, output: Output, server: &Server) {
+        // The form of most clients; what is left out is the same in both.
+        let surface = server.surface("", Generation::Sessions);
+        if output.format == Format::Json {
+            return;
         }
-        app.output.note(&words);
+        let surface = surface.unwrap_or_else(|| {
+            let (audience, profile) = (Audience::default(), Profile::default());
+            Arc::new(Surface::build(&self.catalog, &audience, &profile, Generation::Sessions, usize::MAX))
+        });
+        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mut words = format!("serving {} {}\n", count(surface.tools().len(), "tool"), self.how);
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for left_out in surface.left_out().iter().filter(|left_out| !matches!(left_out.cause, "hidden" | "not_seen")) {
+            *reasons.entry(left_out.cause).or_default() += 1;
+        }
+        for (code, tools) in reasons {
+            words.push_str(&format!("  {} left out: {code}; `toolwright list --as-clients` says more\n", count(tools, "tool")));
+        }
+        words.push_str(&self.of_sources);
+        if self.errors > 0 {
+            words.push_str(&format!("  {} in the configuration; `toolwright check` shows them\n", count(self.errors, "mistake")));
+        }
+        output.note(&words);
+        // It is recorded with the first run that is kept, which need not wait for it.
+        self.catalog.fingerprint();
     }
 }
 

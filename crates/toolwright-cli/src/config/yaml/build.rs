@@ -106,7 +106,41 @@ fn surrogate_pair(after: &str) -> Option<char> {
 /// A list or mapping whose end has not come yet.
 enum Open {
     List { start: usize, anchor: usize, items: Vec<Node> },
-    Map { start: usize, anchor: usize, entries: Vec<Entry>, key: Option<(String, Span)> },
+    Map { start: usize, anchor: usize, entries: Entries, key: Option<(String, Span)> },
+}
+
+/// The entries of a mapping so far, each key once.
+#[derive(Default)]
+struct Entries {
+    list: Vec<Entry>,
+    /// Their places by key, once there are so many that looking at each takes time.
+    by_key: HashMap<String, usize>,
+}
+
+/// Up to so many entries a key is looked for from the front.
+const KEYS_LINEAR_MAX: usize = 16;
+
+impl Entries {
+    /// Keeps it; what is wrong when its key is there already.
+    fn add(&mut self, entry: Entry) -> Option<Problem> {
+        if let Some(first) = self.find(&entry.key) {
+            return Some(duplicate(first, &entry));
+        }
+        self.list.push(entry);
+        let known = self.by_key.len();
+        if self.list.len() > KEYS_LINEAR_MAX {
+            let new = self.list.iter().enumerate().skip(known).map(|(at, entry)| (entry.key.clone(), at));
+            self.by_key.extend(new);
+        }
+        None
+    }
+
+    fn find(&self, key: &str) -> Option<&Entry> {
+        if self.by_key.is_empty() {
+            return self.list.iter().find(|entry| entry.key == key);
+        }
+        self.list.get(*self.by_key.get(key)?)
+    }
 }
 
 struct Builder<'t> {
@@ -140,7 +174,7 @@ impl<'t> Builder<'t> {
             }
             Event::MappingStart(anchor, tag) => {
                 self.tag(tag.as_deref(), "map", &span);
-                return self.push(Open::Map { start: span.start, anchor, entries: Vec::new(), key: None }, span);
+                return self.push(Open::Map { start: span.start, anchor, entries: Entries::default(), key: None }, span);
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(span.end),
             Event::Alias(anchor) => return self.alias(anchor, span),
@@ -177,7 +211,7 @@ impl<'t> Builder<'t> {
     fn close(&mut self, end: usize) -> bool {
         let (node, anchor) = match self.open.pop() {
             Some(Open::List { start, anchor, items }) => (node(Kind::List(items), start, end, self.text.file), anchor),
-            Some(Open::Map { start, anchor, entries, .. }) => (node(Kind::Map(entries), start, end, self.text.file), anchor),
+            Some(Open::Map { start, anchor, entries, .. }) => (node(Kind::Map(entries.list), start, end, self.text.file), anchor),
             None => return false,
         };
         self.complete(node, anchor)
@@ -222,10 +256,7 @@ impl<'t> Builder<'t> {
             Some(Open::Map { entries, key, .. }) => match key.take() {
                 Some((key, key_span)) => {
                     let entry = Entry { key, key_span, value: node };
-                    match entries.iter().find(|other| other.key == entry.key) {
-                        Some(first) => self.problems.push(duplicate(first, &entry)),
-                        None => entries.push(entry),
-                    }
+                    self.problems.extend(entries.add(entry));
                 }
                 None => match &node.kind {
                     Kind::Scalar(scalar) => {

@@ -91,19 +91,19 @@ impl Engine {
             None if at == 0 => "[]",
             None => return request.refuse(&stale()),
         };
-        let mut text = String::with_capacity(page.len() + 256);
-        text.push_str("{\"tools\":");
-        text.push_str(page);
-        if more {
-            text.push_str(&format!(",\"nextCursor\":\"{}\"", cursor("tools", digest, at + 1)));
-        }
-        if request.terms.version.sessionless() {
-            let scope = self.cache_scope(&request.client.caller);
-            let meta = Value::object([(META_SERVER, request.terms.server.clone())]).to_json_string();
-            text.push_str(&format!(",\"resultType\":\"complete\",\"ttlMs\":{LIST_TTL_MS},\"cacheScope\":\"{scope}\",\"_meta\":{meta}"));
-        }
-        text.push('}');
-        request.outlet.reply(message::reply_text(&request.id, &text));
+        request.outlet.reply(message::reply_text(&request.id, page.len() + 512, |text| {
+            text.push_str("{\"tools\":");
+            text.push_str(page);
+            if more {
+                text.push_str(&format!(",\"nextCursor\":\"{}\"", cursor("tools", digest, at + 1)));
+            }
+            if request.terms.version.sessionless() {
+                let scope = self.cache_scope(&request.client.caller);
+                let meta = Value::object([(META_SERVER, request.terms.server.clone())]).to_json_string();
+                text.push_str(&format!(",\"resultType\":\"complete\",\"ttlMs\":{LIST_TTL_MS},\"cacheScope\":\"{scope}\",\"_meta\":{meta}"));
+            }
+            text.push('}');
+        }));
     }
 
     /// A list of the servers behind us, all of them together.

@@ -13,8 +13,8 @@ use toolwright::{Object, Text, Value};
 use super::lists::Kind;
 use crate::server::caller::Caller;
 use crate::server::calls::AllNeeds;
-use crate::server::offer::Offer;
-use crate::server::surface::{Generation, Surface, Surfaces};
+use crate::server::offer::{Audience, Offer};
+use crate::server::surface::{Generation, Surfaces};
 use crate::upstream::{Needs, Upstream};
 
 /// How long a list is taken for the truth of a server that says when it changes.
@@ -76,17 +76,16 @@ impl Current {
 
     /// The servers that a caller may reach, with their places.
     pub(super) fn visible(&self, caller: &Caller) -> Vec<(usize, &Upstream)> {
-        let Some(surface) = self.plain(caller) else { return Vec::new() };
-        self.offer().upstreams.iter().enumerate().filter(|(_, upstream)| surface.opens(upstream.name())).collect()
+        self.offer().upstreams.iter().enumerate().filter(|(_, upstream)| self.sees(caller, upstream.name())).collect()
     }
 
     pub(super) fn sees(&self, caller: &Caller, source: &str) -> bool {
-        self.plain(caller).is_some_and(|surface| surface.opens(source))
-    }
-
-    /// What a caller sees, whatever its program is called: which sources are open to it does not depend on that.
-    fn plain(&self, caller: &Caller) -> Option<Arc<Surface>> {
-        self.surfaces.of(caller, None, Generation::Sessionless)
+        // Where nothing is kept from anybody no list need be made to know it.
+        if self.offer().audiences.get(&caller.audience).is_some_and(Audience::sees_everything) {
+            return true;
+        }
+        // Whatever a client's program is called: which sources are open to it does not depend on that.
+        self.surfaces.of(caller, None, Generation::Sessionless).is_some_and(|surface| surface.opens(source))
     }
 
     /// A server's list. One that cannot give it has an empty one for a moment: it never takes the others down.

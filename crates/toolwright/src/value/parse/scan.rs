@@ -115,8 +115,13 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+        const BLANKS: [u8; 8] = [b' '; 8];
+        while let Some(space @ (b' ' | b'\n' | b'\r' | b'\t')) = self.peek() {
             self.at += 1;
+            // A line of an indented text begins with many of them.
+            while space == b'\n' && self.text.as_bytes().get(self.at..).and_then(<[u8]>::first_chunk) == Some(&BLANKS) {
+                self.at += BLANKS.len();
+            }
         }
     }
 

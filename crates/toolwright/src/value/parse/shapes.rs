@@ -3,6 +3,8 @@
 //! Every place of a document (`.items[].owner`) remembers the last key list it had. As long as an object's keys follow
 //! that list, nothing is allocated for them.
 
+use std::collections::HashSet;
+
 use super::super::object::Object;
 use super::super::shape::{Distinct, Key, Shape, Tag, distinct};
 use super::super::{Text, Value};
@@ -58,12 +60,14 @@ pub(super) struct Shapes {
     /// The keys of all open objects that follow no known list.
     keys: Vec<Key>,
     slots: usize,
+    /// The first key that was found twice in one object.
+    repeated: Option<Text>,
 }
 
 impl Shapes {
     pub(super) fn new(text_bytes: usize) -> Shapes {
         let slots = if text_bytes > SHORT_TEXT_BYTES_MAX { SHAPE_SLOTS } else { 0 };
-        Shapes { known: Vec::new(), texts: Vec::new(), keys: Vec::new(), slots }
+        Shapes { known: Vec::new(), texts: Vec::new(), keys: Vec::new(), slots, repeated: None }
     }
 
     /// Starts an object at a place.
@@ -133,8 +137,17 @@ impl Shapes {
                 self.remember(place, &shape);
                 Object::from_shape(shape, values)
             }
-            Distinct::No => Object::from_lists(self.keys.drain(start..).collect(), values.collect()),
+            Distinct::No => {
+                let keys: Vec<Key> = self.keys.drain(start..).collect();
+                self.repeated = self.repeated.take().or_else(|| first_repeated(&keys));
+                Object::from_lists(keys, values.collect())
+            }
         }
+    }
+
+    /// A key that stood twice in one object.
+    pub(super) fn repeated(&mut self) -> Option<Text> {
+        self.repeated.take()
     }
 
     fn remember(&mut self, place: Place, shape: &Shape) {
@@ -145,4 +158,10 @@ impl Shapes {
             *slot = Some((place, shape.clone()));
         }
     }
+}
+
+#[cold]
+fn first_repeated(keys: &[Key]) -> Option<Text> {
+    let mut seen = HashSet::with_capacity(keys.len());
+    keys.iter().find(|key| !seen.insert(key.text.as_str())).map(|key| key.text.clone())
 }
