@@ -27,10 +27,14 @@ pub(crate) struct Build {
 impl Build {
     /// Builds what is served and what stands behind it.
     pub(crate) fn new(release: bool) -> Result<Self, String> {
-        let profile = release.then_some("--release");
-        let build = ["build", "--locked", "--quiet", "--package"];
-        repo::capture(repo::cargo().args(build).args(["toolwright-cli", "--bin", "toolwright"]).args(profile))?;
-        repo::capture(repo::cargo().args(build).args(["toolwright-mcp", "--example", FIXTURE]).args(profile))?;
+        let build = Self::alone(release)?;
+        cargo_build(["toolwright-mcp", "--example", FIXTURE], release)?;
+        Ok(build)
+    }
+
+    /// Builds what is served, for whoever has something else behind it.
+    pub(crate) fn alone(release: bool) -> Result<Self, String> {
+        cargo_build(["toolwright-cli", "--bin", "toolwright"], release)?;
         Ok(Self { folder: repo::target()?.join(if release { "release" } else { "debug" }) })
     }
 
@@ -46,6 +50,11 @@ impl Build {
     pub(crate) fn fixture(&self) -> PathBuf {
         self.example(FIXTURE)
     }
+}
+
+fn cargo_build(what: [&str; 3], release: bool) -> Result<(), String> {
+    let build = ["build", "--locked", "--quiet", "--package"];
+    repo::capture(repo::cargo().args(build).args(what).args(release.then_some("--release"))).map(drop)
 }
 
 /// Our own server that stands behind the one that is tested.

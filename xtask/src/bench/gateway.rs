@@ -101,7 +101,7 @@ fn of(middle: &Middle) -> impl Fn(usize, &str) -> Result<Figures, String> {
 /// The time to the first list and nothing else: the others are not even installed.
 fn only_the_start(document: &Value, options: &super::Options) -> Outcome {
     let node = peers::node(&found(peers::install_clients()?)?)?;
-    let build = Build::new(!options.debug)?;
+    let build = Build::alone(!options.debug)?;
     let first = first_list(&build, &node, options.quick)?;
     let bar = start_bar(document.get(GATEWAY).ok_or_else(|| format!("the case file has no `{GATEWAY}`"))?, first)?;
     println!("{bar}");
