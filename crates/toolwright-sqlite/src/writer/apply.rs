@@ -166,7 +166,14 @@ impl<'t, 'c> Transaction<'t, 'c> {
         };
         match outcome {
             Err(trouble) if aborts(&trouble) => Err(trouble),
-            Err(trouble) => Ok(Done::No(crate::wire::told(trouble, self.file, true))),
+            Err(trouble) => {
+                let error = crate::wire::told(trouble, self.file, true);
+                // What comes of this run in the same transaction says why, too.
+                if let Job::OpenNew { claim, .. } = job {
+                    claim.poison(&error);
+                }
+                Ok(Done::No(error))
+            }
             done => done,
         }
     }

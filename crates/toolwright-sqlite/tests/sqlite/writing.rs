@@ -170,3 +170,78 @@ async fn who_only_reads_writes_nothing() {
     assert!(reader.prune(&toolwright_sqlite::Prune::default()).is_err());
     assert_eq!(reader.runs(&toolwright_sqlite::RunFilter::default()).unwrap().len(), 1);
 }
+
+async fn open_new(journal: &SqliteJournal, id: &str) -> Run {
+    let Eventually::Now(opened) = journal.open_new(record(id), Claim::new("test")) else { panic!("somebody would have to wait") };
+    opened.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_run_of_a_drawn_id_is_kept_as_any_other_and_nobody_waits_for_it_to_be_opened() {
+    let directory = Directory::new("drawn");
+    let path = directory.path("j.sqlite");
+    let journal = fast(&path);
+    let tasks: Vec<_> = (0..50)
+        .map(|number| {
+            let journal = journal.clone();
+            tokio::spawn(async move {
+                let run = open_new(&journal, &format!("r{number}")).await;
+                begin(&run, "main/0:a", Impact::None, json!({})).await;
+                sent(&run, "main/0:a", json!(number)).await;
+                assert!(matches!(send(&run, "main/1:b").await, Admission::Proceed { attempt: 1 }));
+                // The intent is on the disk, and so is everything before it.
+                let history = journal.load(&format!("r{number}")).get().await.unwrap().unwrap();
+                assert_eq!(history.records.len(), 3);
+                sent(&run, "main/1:b", json!(number)).await;
+                run.end(End::ok()).get().await.unwrap();
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(journal.unfinished().get().await.unwrap().len(), 0);
+    // What is opened again is a second claim, whose first is over.
+    let again = open(&journal, "r7").await;
+    assert_eq!(again.epoch(), 2);
+    assert!(matches!(send(&again, "main/1:b").await, Admission::Replay(_)));
+    let late = open_new(&journal, "unended").await;
+    drop((late, again, journal));
+    let found = fast(&path).verify().unwrap();
+    assert_eq!((found.runs, found.wrong), (51, Vec::new()));
+}
+
+#[tokio::test]
+async fn an_id_that_was_drawn_and_is_there_all_the_same_writes_nothing_and_says_so() {
+    let directory = Directory::new("drawn-twice");
+    let journal = fast(&directory.path("j.sqlite"));
+    let first = open(&journal, "r1").await;
+    assert!(matches!(send(&first, "main/0:a").await, Admission::Proceed { attempt: 1 }));
+    let second = open_new(&journal, "r1").await;
+    let begun = second.begin(intent("main/0:a", Impact::Once, json!({}))).get().await;
+    assert_eq!(begun.unwrap_err().kind, JournalErrorKind::Diverged);
+    assert_eq!(second.end(End::ok()).get().await.unwrap_err().kind, JournalErrorKind::Diverged);
+    drop(second);
+    // The one who was first goes on, and what stands there is only its own.
+    sent(&first, "main/0:a", json!(1)).await;
+    first.end(End::ok()).get().await.unwrap();
+    assert_eq!(journal.load("r1").get().await.unwrap().unwrap().records.len(), 3);
+    assert_eq!(journal.verify().unwrap().wrong, Vec::new());
+}
+
+#[tokio::test]
+async fn where_there_is_no_room_a_run_of_a_drawn_id_does_not_take_others_with_it() {
+    let directory = Directory::new("drawn-full");
+    let path = directory.path("j.sqlite");
+    let journal = SqliteJournal::open_with(&path, options(|options| options.bytes_max = Some(300_000))).unwrap();
+    let small = open(&journal, "small").await;
+    let mut large = record("large");
+    large.input = json!("x".repeat(1_000_000));
+    let Eventually::Now(Ok(large)) = journal.open_new(large, Claim::new("test")) else { panic!("nobody waits") };
+    let (end, begun) = tokio::join!(async { large.end(End::ok()).get().await }, async {
+        small.begin(intent("main/0:a", Impact::Once, json!({}))).get().await
+    });
+    assert_eq!(end.unwrap_err().kind, JournalErrorKind::Unwritable);
+    assert!(matches!(begun, Ok(Admission::Proceed { attempt: 1 })));
+    assert!(journal.load("large").get().await.unwrap().is_none());
+}
