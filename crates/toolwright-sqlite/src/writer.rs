@@ -366,6 +366,12 @@ fn group(connection: &Connection, transaction: &mut Transaction<'_, '_>, jobs: &
             let _ = connection.execute_batch("ROLLBACK");
         }
         transaction.forget();
+        // The keys that runs got in it are given to others now.
+        for job in jobs.iter() {
+            if let Job::OpenNew { claim, .. } = job {
+                transaction.is_undone(claim);
+            }
+        }
     }
     written
 }

@@ -42,7 +42,9 @@ impl Transaction<'_, '_> {
 
     /// Opens a run whose holder is at work already.
     pub(super) fn open_new(&mut self, run: &RunRecord, owner: &Claim, row: &Row, claim: &ClaimState) -> Fallible<()> {
-        claim.is_written_as(UNWRITTEN);
+        if let Some(error) = claim.poisoned() {
+            return Err(error.clone().into());
+        }
         known_form(run)?;
         let found: Option<i64> = self.sql.find_run.query_row([run.id.as_str()], |row| row.get(0)).optional()?;
         if found.is_some() {
@@ -53,6 +55,12 @@ impl Transaction<'_, '_> {
         self.states.insert(key, Arc::downgrade(&claim.run));
         claim.is_written_as(key);
         Ok(())
+    }
+
+    /// The transaction that opened it failed: the run is not there, and its key is nobody's.
+    pub(super) fn is_undone(&mut self, claim: &ClaimState) {
+        self.states.remove(&claim.key());
+        claim.is_written_as(UNWRITTEN);
     }
 
     fn make(&mut self, run: &RunRecord, claim: &Claim, row: &Row) -> Fallible<i64> {

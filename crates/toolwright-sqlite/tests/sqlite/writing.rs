@@ -1,6 +1,6 @@
 //! Who waits, what is written when, and what a write that fails means for what comes after it.
 
-use toolwright::journal::{Admission, End, JournalErrorKind, Record};
+use toolwright::journal::{Admission, End, JournalErrorKind, Record, Resolution, Verdict};
 use toolwright::{Eventually, Impact, Journal, Value, json};
 use toolwright_sqlite::SqliteJournal;
 
@@ -244,4 +244,39 @@ async fn where_there_is_no_room_a_run_of_a_drawn_id_does_not_take_others_with_it
     assert_eq!(end.unwrap_err().kind, JournalErrorKind::Unwritable);
     assert!(matches!(begun, Ok(Admission::Proceed { attempt: 1 })));
     assert!(journal.load("large").get().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_be_written_lets_go_of_nobody_elses_claim() {
+    let directory = Directory::new("drawn-undone");
+    let path = directory.path("j.sqlite");
+    let journal = SqliteJournal::open_with(&path, options(|options| options.bytes_max = Some(300_000))).unwrap();
+    let other = open(&journal, "other").await;
+    // Somebody else writes, so that the writer stands still with one record in its hand, and all that follows is written together.
+    let elsewhere = rusqlite::Connection::open(&path).unwrap();
+    elsewhere.execute_batch("BEGIN IMMEDIATE").unwrap();
+    begin(&other, "main/0:a", Impact::None, json!({})).await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    // Its first record has room, and the transaction that it shares with a large outcome does not.
+    let undone = open_new(&journal, "undone").await;
+    begin(&undone, "main/0:a", Impact::None, json!({})).await;
+    sent(&undone, "main/0:a", json!("x".repeat(1_000_000))).await;
+    let end = undone.end(End::ok());
+    elsewhere.execute_batch("COMMIT").unwrap();
+    assert_eq!(end.get().await.unwrap_err().kind, JournalErrorKind::Unwritable);
+    assert!(journal.load("undone").get().await.unwrap().is_none());
+    // Who comes next gets the key that the other had for a moment.
+    let next = open_new(&journal, "next").await;
+    assert!(matches!(send(&next, "main/0:b").await, Admission::Proceed { attempt: 1 }));
+    drop(undone);
+    journal.flush().unwrap();
+    let said = Resolution::new("anna", Verdict::NotHappened);
+    let refused = journal.resolve("next", "main/0:b", said).get().await.unwrap_err();
+    assert_eq!(refused.kind, JournalErrorKind::Claimed, "{refused}");
+    let held: Vec<i64> = {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let mut claims = connection.prepare("SELECT held FROM claims").unwrap();
+        claims.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(held, [1, 1]);
 }
