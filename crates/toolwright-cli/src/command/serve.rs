@@ -3,6 +3,7 @@
 //! Over standard input and output nothing but messages is written there; everything that is told to people goes to standard error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use toolwright::CancelSource;
@@ -100,7 +101,8 @@ async fn opened_doors(
         ended = until_second(app.output, &cancel, serving) => ended,
         never = keep_up(app, args, shop, &server, (&askers, files)) => match never {},
     };
-    let _ = telling.await;
+    // Whoever does not read what people are told keeps nobody from ending.
+    let _ = tokio::time::timeout(TELLING_MAX, telling).await;
     if let Some(journal) = &journal {
         written(app, journal).await;
     }
@@ -207,19 +209,23 @@ fn options(app: &App, shop: &Shop, journal: Option<&SqliteJournal>) -> ServerOpt
     options
 }
 
+/// How long the end waits until people were told what is offered.
+const TELLING_MAX: Duration = Duration::from_secs(1);
+
 /// What never is.
 enum Never {}
 
 /// Offers what there is now whenever that changes: another configuration, another lock, another list of a server.
-async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, (askers, mut files): (&Askers, Files)) -> Never {
-    let mut watch = Watch::over(shop, files.clone());
+async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, (askers, mut offered): (&Askers, Files)) -> Never {
+    let mut watch = Watch::over(shop, offered.clone());
     loop {
         let why = watch.change().await;
-        let before = std::mem::replace(&mut files, Files::now(app));
+        let files = Files::now(app);
         match shop.again(app, args, askers).await {
             Ok(next) => {
                 shop.replace_by(next);
-                let gone = before.locks_gone(&files);
+                // Beside what was offered last, and not what was refused since.
+                let gone = std::mem::replace(&mut offered, files.clone()).locks_gone(&files);
                 if !gone.is_empty() {
                     app.output.error(&gone);
                 }
@@ -237,6 +243,6 @@ async fn keep_up(app: &App, args: &ServeArgs, shop: &mut Shop, server: &Server, 
                 ));
             }
         }
-        watch.look_again(shop, files.clone());
+        watch.look_again(shop, files);
     }
 }
