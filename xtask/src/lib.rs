@@ -38,8 +38,9 @@ usage: cargo xtask <task>
   bench --peers             the same pipelines in the npm peer, alternating, with the bars
   bench --wiring            the slowest of 10,000 random pairs of schemas, and 1,000 composites checked over 500 tools
   bench --journal           what a step costs that is kept in a file, beside a plain append on the same disk, with the bars
-  bench --gateway [--start] a server in front of another one: directly, through ours, through others, with the bars; --start: only the
-                            time from its start to the first list
+  bench --gateway [--start] [--ours]
+                            a server in front of another one: directly, through ours, through others, with the bars; --start: only the
+                            time from its start to the first list; --ours: without the others
   bench --gate [--update]   callgrind instruction counts against xtask/callgrind-baseline.json
   crash [--kills N] [--races N] [--open-runs N] [--seed S] [--release]
                             kills runs of the real binary and takes them up again; counts what they did outside

@@ -20,9 +20,17 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-/// Cargo, the one that started us where there is one.
+/// Cargo, the one that started us where there is one. It does not see what that one told us of ourselves: there are build
+/// scripts that run again whenever it differs, and half of all crates with them.
 pub(crate) fn cargo() -> Command {
-    command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+    let mut command = command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    for (name, _) in std::env::vars_os() {
+        let of_a_package = ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()));
+        if of_a_package {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Reads a file of the checkout, by its path from the root.
