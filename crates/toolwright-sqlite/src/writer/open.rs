@@ -74,8 +74,6 @@ impl Transaction<'_, '_> {
             claim.owner.as_str(),
             &record::START[..],
         ])?;
-        // A transaction that failed may have given the same key to another run.
-        self.states.remove(&key);
         self.insert_claim(key, 1, claim)?;
         self.is_new(key);
         self.insert(key, &run.id, row)?;
